@@ -1,0 +1,140 @@
+/**
+ * Every error Sagacity throws, in one list. An outcome of an operation is never among them: the business saying no,
+ * or nobody knowing, are values. Errors are caller mistakes (nothing durable has happened) or the surroundings
+ * (`retryable` says whether the same call may succeed later). Codes are stable; messages say what happened, to
+ * which thing, and what to do now, and never contain parameters.
+ */
+
+export type ErrorCode =
+  | 'DEFINITION_INVALID'
+  | 'DEFINITION_MISSING'
+  | 'INPUT_INVALID'
+  | 'IDEMPOTENCY_CONFLICT'
+  | 'OPERATION_NOT_FOUND'
+  | 'RESOLUTION_REFUSED'
+  | 'ORCHESTRATOR_STOPPED'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_IN_DOUBT'
+  | 'SCHEMA_OUTDATED';
+
+/** Whatever is known about an error beside its message: ids, names and paths, never parameters. */
+export type ErrorFacts = Readonly<Record<string, unknown>>;
+
+const brand = Symbol.for('sagacity.error');
+
+/**
+ * The class of every error the library throws. `instanceof` holds across two installed copies; `code` is one of
+ * {@link ErrorCode}; `facts` names the things concerned; `retryable` is true only for the surroundings.
+ *
+ * @example
+ * try { await orchestrator.submit(chargeCard, payment); }
+ * catch (error) { if (isSagacityError(error, 'IDEMPOTENCY_CONFLICT')) return reply(422, error.message); throw error; }
+ */
+export class SagacityError extends Error {
+  readonly code: ErrorCode;
+  readonly facts: ErrorFacts;
+  readonly retryable: boolean;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { facts?: ErrorFacts; cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'SagacityError';
+    this.code = code;
+    this.facts = options.facts ?? {};
+    this.retryable = options.retryable ?? false;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+
+  /** What a logger prints: no stack, no cause, no parameters. */
+  toJSON(): { name: string; code: ErrorCode; message: string; facts: ErrorFacts; retryable: boolean } {
+    return { name: this.name, code: this.code, message: this.message, facts: this.facts, retryable: this.retryable };
+  }
+}
+
+/** Tells whether `value` is an error of this library and, when a code is given, whether it is that one. */
+export function isSagacityError<Code extends ErrorCode>(
+  value: unknown,
+  code?: Code,
+): value is SagacityError & { readonly code: Code } {
+  return value instanceof SagacityError && (code === undefined || value.code === code);
+}
+
+export function definitionInvalid(what: string, remedy: string, facts: ErrorFacts = {}): SagacityError {
+  return new SagacityError('DEFINITION_INVALID', `${what} ${remedy}`, { facts });
+}
+
+export function definitionMissing(action: string): SagacityError {
+  return new SagacityError(
+    'DEFINITION_MISSING',
+    `Operation ${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
+    { facts: { action } },
+  );
+}
+
+export function inputInvalid(what: string, facts: ErrorFacts = {}, cause?: unknown): SagacityError {
+  return new SagacityError('INPUT_INVALID', what, { facts, cause });
+}
+
+export function idempotencyConflict(facts: {
+  tenant: string;
+  action: string;
+  key: string;
+  operationId: string;
+  fingerprint: string;
+  submittedFingerprint: string;
+  paths: readonly string[];
+}): SagacityError {
+  const where = facts.paths.length > 0 ? ` (they differ at ${facts.paths.join(', ')})` : '';
+  return new SagacityError(
+    'IDEMPOTENCY_CONFLICT',
+    `Idempotency key ${JSON.stringify(facts.key)} of ${facts.action} (tenant ${facts.tenant}) was first used with ` +
+      `other parameters${where}. Nothing was sent. Use a new key for a new intent.`,
+    { facts },
+  );
+}
+
+export function operationNotFound(tenant: string, id: string): SagacityError {
+  return new SagacityError(
+    'OPERATION_NOT_FOUND',
+    `There is no operation ${JSON.stringify(id)} in tenant ${tenant}. Take the id from run.id or operator.doubts().`,
+    { facts: { tenant, id } },
+  );
+}
+
+export function resolutionRefused(id: string, why: string, facts: ErrorFacts = {}): SagacityError {
+  return new SagacityError('RESOLUTION_REFUSED', `The decision on operation ${id} was refused: ${why}`, {
+    facts: { id, ...facts },
+  });
+}
+
+export function orchestratorStopped(verb: string): SagacityError {
+  return new SagacityError(
+    'ORCHESTRATOR_STOPPED',
+    `${verb} was called on an orchestrator that has been stopped. Create a new one.`,
+  );
+}
+
+/** The store is known not to have carried out the call: it may be made again. */
+export function storeUnavailable(what: string, remedy: string, cause?: unknown): SagacityError {
+  return new SagacityError('STORE_UNAVAILABLE', `${what} ${remedy}`, { cause, retryable: true });
+}
+
+/** The store may or may not have carried out the call: repeat the identical call and compare what it says. */
+export function storeInDoubt(what: string, cause?: unknown): SagacityError {
+  return new SagacityError(
+    'STORE_IN_DOUBT',
+    `${what} The database did not answer, so the write may or may not have happened; it is read back, not assumed.`,
+    { cause, retryable: true },
+  );
+}
+
+export function schemaOutdated(what: string, remedy: string, facts: ErrorFacts = {}): SagacityError {
+  return new SagacityError('SCHEMA_OUTDATED', `${what} ${remedy}`, { facts });
+}

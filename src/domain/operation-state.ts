@@ -1,0 +1,40 @@
+/** The states of an operation, spelled the same in chart, column, log and API, and the closed list of reasons. */
+
+export type OperationState =
+  | 'pending'
+  | 'in-progress'
+  | 'succeeded'
+  | 'failed'
+  | 'unknown'
+  | 'reconciling'
+  | 'escalated'
+  | 'compensating'
+  | 'compensated';
+
+/** Why an operation waits for a person. */
+export type EscalationReason =
+  | 'no-lookup'
+  | 'absent-not-final'
+  | 'window-passed'
+  | 'lookup-exhausted'
+  | 'two-effects'
+  | 'output-unusable'
+  | 'could-not-send'
+  | 'inverse-failed'
+  | 'timeline-changed'
+  | 'definition-fault'
+  | 'definition-changed'
+  | 'limit';
+
+/** Codes of `failed` that the library itself gives, beside those the executor returns. */
+export type LibraryCode = 'attempts-exhausted' | 'cancelled';
+
+/** No further movement by itself. `escalated` is not settled: it waits for a person. */
+export function isSettled(state: OperationState): state is 'succeeded' | 'failed' | 'compensated' {
+  return state === 'succeeded' || state === 'failed' || state === 'compensated';
+}
+
+/** An operation whose effect is neither proven nor disproven. */
+export function isDoubt(state: OperationState): boolean {
+  return state === 'unknown' || state === 'reconciling' || state === 'escalated';
+}

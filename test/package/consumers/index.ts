@@ -1,0 +1,3 @@
+import * as root from 'sagacity';
+
+export const names: readonly string[] = Object.keys(root);

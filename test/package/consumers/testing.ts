@@ -1,0 +1,3 @@
+import * as testing from 'sagacity/testing';
+
+export const names: readonly string[] = Object.keys(testing);

@@ -1,0 +1,3 @@
+import * as xstate from 'sagacity/xstate';
+
+export const names: readonly string[] = Object.keys(xstate);

@@ -17,7 +17,7 @@ export interface ErrorRecord extends ErrorSummary {
   readonly causes?: readonly ErrorSummary[];
 }
 
-export const MESSAGE_LENGTH_MAX = 1000;
+const MESSAGE_LENGTH_MAX = 1000;
 const NAME_LENGTH_MAX = 100;
 const CAUSES_MAX = 5;
 /** A longer list of errors is not looked into. */

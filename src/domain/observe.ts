@@ -8,7 +8,7 @@ import { cutText } from './text.ts';
 import { isUnstorable, isUnstorableKind, Unstorable } from './unstorable.ts';
 
 /** Stands where an array has no element at all, which is not the same as `undefined`. */
-export const hole: unique symbol = Symbol('hole');
+const hole: unique symbol = Symbol('hole');
 /** Stands where a member is computed by a getter. */
 export const accessor: unique symbol = Symbol('accessor');
 

@@ -1,0 +1,411 @@
+/**
+ * These are the library's own charts; yours live in your service.
+ *
+ * The chart of every operation, whatever it does and to whom: from a recorded intention to a proven outcome, or to a
+ * person. It holds the states and the order of the questions; the answers are the pure functions of `domain/policy`.
+ * It performs nothing itself: `attempt` and `lookup` are actors that the orchestrator carries out after they have
+ * been recorded, and that a designer scripts with `operationMachine.provide({ actors })`.
+ */
+
+import { assign, cancel, fromPromise, raise, setup } from 'xstate';
+import {
+  absenceExpired,
+  absenceStated,
+  attemptLearnt,
+  attemptStarted,
+  type AttemptResult,
+  type History,
+  lookupAnswered,
+  noHistory,
+  outcomeStated,
+} from '../src/domain/attempt.ts';
+import type { EscalationReason } from '../src/domain/operation-state.ts';
+import type { Finding, Settling } from '../src/domain/outcome.ts';
+import {
+  absenceCounts,
+  attemptPauseMs,
+  type Facts,
+  failureOf,
+  lookupGivesUp,
+  lookupPauseMs,
+  mayResubmitUnasked,
+  mayStart,
+  mayStartAfresh,
+  mayTryAgain,
+  type Policy,
+  proof,
+  reasonWithoutLookup,
+  REFUSED_SENDS_MAX,
+} from '../src/domain/policy.ts';
+
+/** What a look-up brought back. `beganAt` is the store's time before it began. */
+export interface LookupAnswer {
+  readonly finding:
+    | Finding
+    | { readonly type: 'found-unusably'; readonly reference: string | null; readonly why: string };
+  readonly beganAt: number;
+}
+
+export interface OperationContext {
+  readonly policy: Policy;
+  readonly history: History;
+  /** Read anew before every turn; never stored. */
+  readonly facts: Facts;
+  /** Why it failed, once it has. */
+  readonly code: string | null;
+  /** Why it waits for a person, while it does. */
+  readonly reason: EscalationReason | null;
+  /** What the person is asked about: the operation itself, or the inverse that was refused. */
+  readonly escalatedFrom: 'operation' | 'compensation';
+  /** The refusal of its inverse, kept beside everything else. */
+  readonly inverseCode: string | null;
+}
+
+export interface OperationInput {
+  readonly policy: Policy;
+  readonly facts?: Facts;
+}
+
+export type OperationEvent =
+  /** The pause is over and a slot is free. */
+  | { readonly type: 'due' }
+  /** Something was learnt about an attempt from outside its own reply: a late result, a webhook. */
+  | { readonly type: 'evidence.received'; readonly attempt: number; readonly outcome: AttemptResult }
+  | { readonly type: 'cancel.requested' }
+  /** A person decided how it ended; `not-applied` means: proven absent, send again. */
+  | { readonly type: 'verdict.given'; readonly outcome: Settling | { readonly type: 'not-applied' } }
+  | { readonly type: 'lookup.requested' }
+  | { readonly type: 'compensation.begun'; readonly unsettledJoiners: number }
+  | { readonly type: 'compensation.succeeded' }
+  | { readonly type: 'compensation.refused'; readonly code: string }
+  /** A person decided about an effect whose inverse was refused. */
+  | { readonly type: 'effect.takenBack' }
+  | { readonly type: 'effect.leftStanding' };
+
+const noFacts: Facts = { now: 0, sendBy: null, windowEndsAt: null, random: 0.5 };
+
+/** Scripted by `provide`; on its own nobody is asked and nothing is known. */
+const attempt = fromPromise<AttemptResult, { number: number }>(() =>
+  Promise.resolve({ type: 'unknown', reason: 'no executor is provided' }),
+);
+const lookup = fromPromise<LookupAnswer, { delayMs: number }>(() =>
+  Promise.resolve({ finding: { type: 'inconclusive', reason: 'no look-up is provided' }, beganAt: 0 }),
+);
+
+interface Moment {
+  readonly context: OperationContext;
+  readonly event: { readonly type: string };
+}
+
+/** The history with what the event says added to it; guards and actions read the same one. */
+function known({ context, event }: Moment): History {
+  const { history, policy, facts } = context;
+  // XState types the events of invoked actors per transition only; here they are told apart by their type.
+  const fact = event as OperationEvent | AttemptDone | AttemptThrew | LookupDone | LookupThrew;
+  switch (fact.type) {
+    case 'xstate.done.actor.attempt':
+      return attemptLearnt(history, history.attempts.length, fact.output);
+    case 'xstate.error.actor.attempt':
+      return attemptLearnt(history, history.attempts.length, { type: 'unknown', reason: 'the executor threw' });
+    case 'xstate.done.actor.lookup':
+      return lookupAnswered(history, fact.output.finding, absenceCounts(policy, facts, fact.output.beganAt));
+    case 'xstate.error.actor.lookup':
+      return lookupAnswered(history, { type: 'inconclusive', reason: 'the look-up threw' }, 'not-yet');
+    case 'evidence.received':
+      return attemptLearnt(history, fact.attempt, fact.outcome);
+    case 'cancel.requested':
+      return { ...history, cancelled: true };
+    case 'verdict.given':
+      return fact.outcome.type === 'not-applied' ? absenceStated(history) : outcomeStated(history, fact.outcome);
+    default:
+      return history;
+  }
+}
+
+type AttemptDone = { readonly type: 'xstate.done.actor.attempt'; readonly output: AttemptResult };
+type AttemptThrew = { readonly type: 'xstate.error.actor.attempt' };
+type LookupDone = { readonly type: 'xstate.done.actor.lookup'; readonly output: LookupAnswer };
+type LookupThrew = { readonly type: 'xstate.error.actor.lookup' };
+
+/** The answer an event brought, when it is a look-up's. */
+function answerIn(event: Moment['event']): { type: LookupAnswer['finding']['type']; beganAt: number } {
+  // See `known`: the event's type says which it is.
+  const fact = event as LookupDone | LookupThrew;
+  return fact.type === 'xstate.done.actor.lookup'
+    ? { type: fact.output.finding.type, beganAt: fact.output.beganAt }
+    : { type: 'inconclusive', beganAt: 0 };
+}
+
+function decides(moment: Moment, type: Settling['type'] | 'not-applied'): boolean {
+  // Used on `verdict.given` only.
+  const { outcome } = moment.event as Extract<OperationEvent, { type: 'verdict.given' }>;
+  return outcome.type === type;
+}
+
+/** It happened, and what came back cannot be used: never sent again, a look-up or a person may supply the output. */
+function isProvenUnusable(moment: Moment): boolean {
+  const proven = proof(known(moment), moment.context.policy);
+  return proven.type === 'effect' && !proven.usable;
+}
+
+/** An inverse without attempts left does not fail; a person grants it another one. */
+function isExhaustedInverse(moment: Moment): boolean {
+  const { policy } = moment.context;
+  return policy.inverse && failureOf(known(moment), policy) === 'attempts-exhausted';
+}
+
+const operation = setup({
+  // XState takes types by example; these values are never read.
+  types: { context: {} as OperationContext, events: {} as OperationEvent, input: {} as OperationInput },
+  actors: { attempt, lookup },
+  delays: {
+    attemptPause: ({ context: { history, policy, facts } }) => attemptPauseMs(history, policy, facts),
+  },
+  guards: {
+    provenSuccess: (moment) => {
+      const { type, usable } = { usable: false, ...proof(known(moment), moment.context.policy) };
+      return type === 'effect' && usable;
+    },
+    provenTwoEffects: (moment) => proof(known(moment), moment.context.policy).type === 'two-effects',
+    provenFailure: (moment) => failureOf(known(moment), moment.context.policy) !== null,
+    provenUnusable: isProvenUnusable,
+    provenUnusableAndLookup: (moment) => isProvenUnusable(moment) && moment.context.policy.lookup !== null,
+    inverseExhausted: isExhaustedInverse,
+    couldNotSend: (moment) => known(moment).refusedSends >= REFUSED_SENDS_MAX,
+    mayTryAgain: (moment) => mayTryAgain(known(moment), moment.context.policy),
+    mayStartAfresh: (moment) => mayStartAfresh(known(moment), moment.context.policy),
+    mayResubmitUnasked: ({ context }) => mayResubmitUnasked(context.history, context.policy, context.facts),
+    mayNotStart: ({ context }) => !mayStart(context.history, context.policy, context.facts),
+    mayNotStartAndLookup: ({ context }) =>
+      !mayStart(context.history, context.policy, context.facts) && context.policy.lookup !== null,
+    cannotLookUp: ({ context }) => context.policy.lookup === null,
+    canLookUp: ({ context }) => context.policy.lookup !== null,
+    lookupGivesUp: (moment) =>
+      lookupGivesUp(known(moment), moment.context.policy, moment.context.facts, answerIn(moment.event)) !== null,
+    evidenceProvesTwoEffects: (moment) =>
+      moment.context.escalatedFrom === 'operation' &&
+      proof(known(moment), moment.context.policy).type === 'two-effects',
+    evidenceProvesSuccess: (moment) => {
+      const { escalatedFrom, reason, policy } = moment.context;
+      const { type, usable } = { usable: false, ...proof(known(moment), policy) };
+      return escalatedFrom === 'operation' && reason !== 'two-effects' && type === 'effect' && usable;
+    },
+    evidenceProvesFailure: (moment) => {
+      const { escalatedFrom, reason, policy } = moment.context;
+      if (escalatedFrom !== 'operation' || reason === 'two-effects' || isExhaustedInverse(moment)) return false;
+      return failureOf(known(moment), policy) !== null;
+    },
+    decidedSucceeded: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'succeeded'),
+    decidedFailed: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'failed'),
+    decidedNotApplied: (moment) => {
+      const { escalatedFrom, history, policy } = moment.context;
+      const { type } = proof(history, policy);
+      return (
+        escalatedFrom === 'operation' && decides(moment, 'not-applied') && type !== 'effect' && type !== 'two-effects'
+      );
+    },
+    decidedNotAppliedAfterCancel: (moment) => {
+      const { escalatedFrom, history, policy } = moment.context;
+      return (
+        escalatedFrom === 'operation' &&
+        history.cancelled &&
+        decides(moment, 'not-applied') &&
+        failureOf(known(moment), policy) !== null
+      );
+    },
+    mayLookUpAgain: ({ context }) => context.escalatedFrom === 'operation' && context.policy.lookup !== null,
+    noJoinedSagaUnsettled: ({ event }) => event.type === 'compensation.begun' && event.unsettledJoiners === 0,
+    concernsTheInverse: ({ context }) => context.escalatedFrom === 'compensation',
+  },
+  actions: {
+    startAttempt: assign(({ context }) => ({ history: attemptStarted(context.history) })),
+    learn: assign((moment) => ({ history: known(moment) })),
+    forgetAbsence: assign(({ context }) => ({ history: absenceExpired(context.history) })),
+    fail: assign((moment) => ({ history: known(moment), code: failureOf(known(moment), moment.context.policy) })),
+    failAsDecided: assign(({ event }) =>
+      event.type === 'verdict.given' && event.outcome.type === 'failed' ? { code: event.outcome.code } : {},
+    ),
+    escalate: assign((_, params: { reason: EscalationReason }) => ({
+      reason: params.reason,
+      escalatedFrom: 'operation' as const,
+    })),
+    escalateLookup: assign((moment) => {
+      const { policy, facts } = moment.context;
+      return {
+        reason: lookupGivesUp(known(moment), policy, facts, answerIn(moment.event)),
+        escalatedFrom: 'operation' as const,
+      };
+    }),
+    escalateWithoutLookup: assign(({ context }) => ({
+      reason: reasonWithoutLookup(context.history, context.policy, context.facts),
+      escalatedFrom: 'operation' as const,
+    })),
+    escalateInverse: assign(({ event }) => ({
+      reason: 'inverse-failed' as const,
+      escalatedFrom: 'compensation' as const,
+      inverseCode: event.type === 'compensation.refused' ? event.code : null,
+    })),
+    deescalate: assign({ reason: null }),
+    askAtOnce: assign(({ context }) => ({ history: { ...context.history, lookups: 0 } })),
+  },
+});
+
+type Escalation = { type: 'escalate'; params: { reason: EscalationReason } };
+
+function escalate(reason: EscalationReason): Escalation {
+  return { type: 'escalate', params: { reason } };
+}
+
+/** What follows from the end of an attempt. One that threw proves nothing, but evidence may have arrived before. */
+const attemptEnded = [
+  { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
+  { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
+  { guard: 'inverseExhausted', target: 'escalated', actions: ['learn', escalate('inverse-failed')] },
+  { guard: 'provenFailure', target: 'failed', actions: 'fail' },
+  { guard: 'couldNotSend', target: 'escalated', actions: ['learn', escalate('could-not-send')] },
+  { guard: 'mayTryAgain', target: 'pending', actions: 'learn' },
+  { target: 'unknown', actions: 'learn' },
+] as const;
+
+/** What follows from anything learnt while in doubt, in the order of the questions. */
+const learntInDoubt = [
+  { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
+  { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
+  { guard: 'inverseExhausted', target: 'escalated', actions: ['learn', escalate('inverse-failed')] },
+  { guard: 'provenFailure', target: 'failed', actions: 'fail' },
+  { guard: 'mayStartAfresh', target: 'pending', actions: 'learn' },
+] as const;
+
+const evidenceInDoubt = [...learntInDoubt, { actions: 'learn' }] as const;
+
+const lookupAnswers = [
+  ...learntInDoubt,
+  { guard: 'lookupGivesUp', target: 'escalated', actions: ['learn', 'escalateLookup'] },
+  { target: 'reconciling', reenter: true, actions: 'learn' },
+] as const;
+
+export const operationMachine = operation.createMachine({
+  id: 'operation',
+  context: ({ input }) => ({
+    policy: input.policy,
+    history: noHistory,
+    facts: input.facts ?? noFacts,
+    code: null,
+    reason: null,
+    escalatedFrom: 'operation',
+    inverseCode: null,
+  }),
+  initial: 'pending',
+  states: {
+    pending: {
+      entry: raise({ type: 'due' }, { id: 'due', delay: 'attemptPause' }),
+      exit: cancel('due'),
+      on: {
+        due: [
+          { guard: 'mayNotStartAndLookup', target: 'reconciling', actions: 'forgetAbsence' },
+          { guard: 'mayNotStart', target: 'escalated', actions: 'escalateWithoutLookup' },
+          { target: 'in-progress' },
+        ],
+        'evidence.received': [
+          { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
+          { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
+          { guard: 'provenUnusableAndLookup', target: 'reconciling', actions: 'learn' },
+          { guard: 'provenUnusable', target: 'escalated', actions: ['learn', escalate('output-unusable')] },
+          { guard: 'inverseExhausted', target: 'escalated', actions: ['learn', escalate('inverse-failed')] },
+          { guard: 'provenFailure', target: 'failed', actions: 'fail' },
+          { actions: 'learn' },
+        ],
+        'cancel.requested': [
+          { guard: 'provenFailure', target: 'failed', actions: 'fail' },
+          { guard: 'canLookUp', target: 'reconciling', actions: 'learn' },
+          { target: 'escalated', actions: ['learn', escalate('no-lookup')] },
+        ],
+      },
+    },
+
+    'in-progress': {
+      entry: 'startAttempt',
+      invoke: {
+        id: 'attempt',
+        src: 'attempt',
+        input: ({ context }) => ({ number: context.history.attempts.length }),
+        onDone: attemptEnded,
+        onError: attemptEnded,
+      },
+      on: {
+        'evidence.received': [
+          { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
+          { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
+          { actions: 'learn' },
+        ],
+        'cancel.requested': { actions: 'learn' },
+      },
+    },
+
+    unknown: {
+      tags: 'doubt',
+      always: [
+        { guard: 'mayResubmitUnasked', target: 'pending' },
+        { guard: 'cannotLookUp', target: 'escalated', actions: 'escalateWithoutLookup' },
+      ],
+      invoke: {
+        id: 'lookup',
+        src: 'lookup',
+        input: { delayMs: 0 },
+        onDone: lookupAnswers,
+        onError: lookupAnswers,
+      },
+      on: { 'evidence.received': evidenceInDoubt, 'cancel.requested': { actions: 'learn' } },
+    },
+
+    reconciling: {
+      tags: 'doubt',
+      invoke: {
+        id: 'lookup',
+        src: 'lookup',
+        input: ({ context: { history, policy, facts } }) => ({ delayMs: lookupPauseMs(history, policy, facts) }),
+        onDone: lookupAnswers,
+        onError: lookupAnswers,
+      },
+      on: { 'evidence.received': evidenceInDoubt, 'cancel.requested': { actions: 'learn' } },
+    },
+
+    escalated: {
+      tags: 'doubt',
+      on: {
+        'evidence.received': [
+          { guard: 'evidenceProvesTwoEffects', actions: ['learn', escalate('two-effects')] },
+          { guard: 'evidenceProvesSuccess', target: 'succeeded', actions: ['learn', 'deescalate'] },
+          { guard: 'evidenceProvesFailure', target: 'failed', actions: ['fail', 'deescalate'] },
+          { actions: 'learn' },
+        ],
+        'verdict.given': [
+          { guard: 'decidedSucceeded', target: 'succeeded', actions: ['learn', 'deescalate'] },
+          { guard: 'decidedFailed', target: 'failed', actions: ['failAsDecided', 'deescalate'] },
+          { guard: 'decidedNotAppliedAfterCancel', target: 'failed', actions: ['fail', 'deescalate'] },
+          { guard: 'decidedNotApplied', target: 'pending', actions: ['learn', 'deescalate'] },
+        ],
+        'lookup.requested': { guard: 'mayLookUpAgain', target: 'reconciling', actions: ['deescalate', 'askAtOnce'] },
+        'cancel.requested': { actions: 'learn' },
+        'effect.takenBack': { guard: 'concernsTheInverse', target: 'compensated', actions: 'deescalate' },
+        'effect.leftStanding': { guard: 'concernsTheInverse', target: 'succeeded', actions: 'deescalate' },
+      },
+    },
+
+    succeeded: {
+      tags: 'settled',
+      on: { 'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' } },
+    },
+
+    failed: { tags: 'settled', type: 'final' },
+
+    compensating: {
+      on: {
+        'compensation.succeeded': 'compensated',
+        'compensation.refused': { target: 'escalated', actions: 'escalateInverse' },
+      },
+    },
+
+    compensated: { tags: 'settled', type: 'final' },
+  },
+});

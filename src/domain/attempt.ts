@@ -1,0 +1,230 @@
+/**
+ * What is known of the attempts of one operation, and how new knowledge changes it. Every function takes a history
+ * and a fact and returns the next history: nothing is forgotten, an effect once proven stays proven, and an answer
+ * about one attempt says nothing about another.
+ */
+
+import type { Finding, Outcome, Succeeded } from './outcome.ts';
+
+/**
+ * Where one started attempt stands.
+ *  - `open`: recorded as started, no end known.
+ *  - `unproven`: ended without proof either way.
+ *  - `absent`: the provider had no record when it should have; proof as long as it still knows the key.
+ *  - `without-effect`: proven not to have happened.
+ *  - `refused`: the provider refused it for good.
+ *  - `effect`: proven to have happened.
+ *  - `not-sent`: never left this process; not counted as an attempt.
+ */
+export type Standing = 'open' | 'unproven' | 'absent' | 'without-effect' | 'refused' | 'effect' | 'not-sent';
+
+export interface Attempt {
+  /** 1, 2, 3 ... in the order of starting. For people and logs; never part of a key. */
+  readonly number: number;
+  readonly standing: Standing;
+  /** The refusal's code, when refused. */
+  readonly code?: string;
+  /** The provider's name of the record, when it told one. */
+  readonly reference?: string;
+}
+
+/** Everything that decides what an operation may do next, apart from its policy and the time. */
+export interface History {
+  readonly attempts: readonly Attempt[];
+  /** Further attempts granted by persons. */
+  readonly grants: number;
+  /** Sends refused in a row because their time had passed. */
+  readonly refusedSends: number;
+  /** Look-ups answered since the last attempt started. */
+  readonly lookups: number;
+  /** A cancellation was asked for. */
+  readonly cancelled: boolean;
+  /** Successful records beside those of the attempts, by reference (null: the record had none): mostly from look-ups. */
+  readonly found: readonly (string | null)[];
+  /** One look-up showed several successful records that are not the same one. */
+  readonly severalFound: boolean;
+  /** Set once an effect is proven and its output can be used. */
+  readonly result: { readonly output: unknown; readonly reference: string | null } | null;
+}
+
+/** An effect that is proven although its output cannot be used (it fails its schema, or exceeds the limit). */
+export interface SucceededUnusably {
+  readonly type: 'succeeded-unusably';
+  readonly reason: string;
+  readonly reference?: string;
+}
+
+/** What one attempt, or a late word about it, can say. */
+export type AttemptResult = Outcome | SucceededUnusably;
+
+export const noHistory: History = {
+  attempts: [],
+  grants: 0,
+  refusedSends: 0,
+  lookups: 0,
+  cancelled: false,
+  found: [],
+  severalFound: false,
+  result: null,
+};
+
+/** The next attempt has been started. */
+export function attemptStarted(history: History): History {
+  const number = history.attempts.length + 1;
+  return { ...history, lookups: 0, attempts: [...history.attempts, { number, standing: 'open' }] };
+}
+
+/** Attempt `number` has ended, or something was learnt about it later. Unknown teaches nothing about a proven one. */
+export function attemptLearnt(history: History, number: number, outcome: AttemptResult): History {
+  const known = history.attempts.find((attempt) => attempt.number === number);
+  if (known === undefined) return history;
+  const next = learnt(known, outcome);
+  const attempts = history.attempts.map((attempt) => (attempt === known ? next : attempt));
+  const refusedSends =
+    next.standing === known.standing
+      ? history.refusedSends
+      : next.standing === 'not-sent'
+        ? history.refusedSends + 1
+        : 0;
+  const result =
+    outcome.type === 'succeeded' && history.result === null
+      ? { output: outcome.output, reference: outcome.reference ?? null }
+      : history.result;
+  return { ...history, attempts, refusedSends, result, found: [...history.found, ...otherRecord(known, outcome)] };
+}
+
+/** A record under another name than the one this attempt is known by: both are kept, since it is a second effect. */
+function otherRecord(known: Attempt, outcome: AttemptResult): string[] {
+  if (outcome.type !== 'succeeded' && outcome.type !== 'succeeded-unusably') return [];
+  const { reference } = outcome;
+  return reference === undefined || known.reference === undefined || reference === known.reference ? [] : [reference];
+}
+
+function learnt(known: Attempt, outcome: AttemptResult): Attempt {
+  const { number } = known;
+  switch (outcome.type) {
+    case 'succeeded':
+    case 'succeeded-unusably': {
+      const reference = known.reference ?? outcome.reference;
+      return { number, standing: 'effect', ...(reference === undefined ? {} : { reference }) };
+    }
+    case 'failed':
+      return known.standing === 'effect' ? known : { number, standing: 'refused', code: outcome.code };
+    case 'not-applied':
+      if (known.standing === 'effect' || known.standing === 'refused') return known;
+      return { number, standing: outcome.sent === false ? 'not-sent' : 'without-effect' };
+    case 'unknown':
+      return known.standing === 'open' ? { number, standing: 'unproven' } : known;
+  }
+}
+
+/** How much an `absent` proves: nothing yet, enough while the provider still knows the key, or all. */
+export type AbsenceCounts = 'not-yet' | 'inside-window' | 'finally';
+
+/** What a look-up answer adds. `unusable` marks found successes whose output cannot be used. */
+export function lookupAnswered(
+  history: History,
+  finding: Finding | { readonly type: 'found-unusably'; readonly reference: string | null },
+  counts: AbsenceCounts,
+): History {
+  const answered = { ...history, lookups: history.lookups + 1 };
+  switch (finding.type) {
+    case 'inconclusive':
+      return answered;
+    case 'absent':
+      if (counts === 'not-yet') return answered;
+      return settleUnproven(answered, { standing: counts === 'finally' ? 'without-effect' : 'absent' });
+    case 'found-unusably':
+      return { ...answered, found: [...history.found, finding.reference] };
+    case 'found': {
+      const effects = finding.records.filter((record): record is Succeeded<unknown> => record.type === 'succeeded');
+      const [first] = effects;
+      if (first === undefined) {
+        const [refusal] = finding.records;
+        return settleUnproven(answered, {
+          standing: 'refused',
+          ...(refusal.type === 'failed' ? { code: refusal.code } : {}),
+        });
+      }
+      return {
+        ...answered,
+        found: [...history.found, ...effects.map((effect) => effect.reference ?? null)],
+        severalFound:
+          history.severalFound ||
+          effects.some((effect) =>
+            effect.reference === undefined ? effects.length > 1 : effect.reference !== first.reference,
+          ),
+        result: history.result ?? { output: first.output, reference: first.reference ?? null },
+      };
+    }
+  }
+}
+
+/** The provider no longer knows the key: what was absent while it did is unproven again. */
+export function absenceExpired(history: History): History {
+  const attempts = history.attempts.map(
+    (attempt): Attempt => (attempt.standing === 'absent' ? { ...attempt, standing: 'unproven' } : attempt),
+  );
+  return { ...history, attempts };
+}
+
+/** A person states that what is unproven did not happen; that grants one more attempt. */
+export function absenceStated(history: History): History {
+  return {
+    ...settleUnproven(history, { standing: 'without-effect' }),
+    grants: history.grants + 1,
+    refusedSends: 0,
+  };
+}
+
+/** A person states how it ended. */
+export function outcomeStated(history: History, outcome: AttemptResult): History {
+  if (outcome.type !== 'succeeded') return history;
+  return { ...history, result: { output: outcome.output, reference: outcome.reference ?? null } };
+}
+
+function settleUnproven(history: History, as: Omit<Attempt, 'number'>): History {
+  const attempts = history.attempts.map((attempt) =>
+    attempt.standing === 'open' || attempt.standing === 'unproven' || attempt.standing === 'absent'
+      ? { number: attempt.number, ...as }
+      : attempt,
+  );
+  return { ...history, attempts };
+}
+
+/**
+ * What all attempts together prove. Any proven success wins; a refusal or a proof of absence settles only when every
+ * started attempt is proven to have had no effect.
+ */
+export type Proof =
+  | { readonly type: 'effect'; readonly usable: boolean }
+  | { readonly type: 'two-effects' }
+  | { readonly type: 'refused'; readonly code: string }
+  | { readonly type: 'without-effect' }
+  | { readonly type: 'none' };
+
+/** Folds the history. `retained`: the provider makes two sends under one key one effect. */
+export function proofOf(history: History, retained: boolean): Proof {
+  const effects = history.attempts.filter((attempt) => attempt.standing === 'effect');
+  if (effects.length > 0 || history.found.length > 0) {
+    if (areTwo(history, effects, retained)) return { type: 'two-effects' };
+    return { type: 'effect', usable: history.result !== null };
+  }
+  if (history.attempts.some(({ standing }) => standing === 'open' || standing === 'unproven')) return { type: 'none' };
+  const refusal = history.attempts.findLast((attempt) => attempt.standing === 'refused');
+  return refusal === undefined ? { type: 'without-effect' } : { type: 'refused', code: refusal.code ?? 'refused' };
+}
+
+/**
+ * Two different records are two effects whatever the provider promised: its records are evidence, its promise is not.
+ * Successes of several attempts that nobody can tell apart are one effect only where the provider retains the key.
+ */
+function areTwo(history: History, effects: readonly Attempt[], retained: boolean): boolean {
+  if (history.severalFound) return true;
+  const named = new Set<string>();
+  for (const { reference } of effects) if (reference !== undefined) named.add(reference);
+  for (const reference of history.found) if (reference !== null) named.add(reference);
+  if (named.size > 1) return true;
+  const nameless = effects.some((effect) => effect.reference === undefined);
+  return effects.length > 1 && nameless && !retained;
+}

@@ -1,0 +1,187 @@
+/**
+ * The answers to "what now?" for one operation: may it be sent again, must it be looked up, can it only be handed to
+ * a person? Pure functions of the history, the policy and the facts of the moment; the chart asks them as guards.
+ * The rule behind all of them: what is not proven is never repeated on a guess.
+ */
+
+import { type History, proofOf } from './attempt.ts';
+import { backoffMs, type Retry } from './backoff.ts';
+import type { EscalationReason } from './operation-state.ts';
+
+/** What a definition said about its provider, in milliseconds; pinned into the operation when it is submitted. */
+export interface Policy {
+  /** How long the provider knows the key, from the first recorded start; null: it does not. */
+  readonly keyRetentionMs: number | null;
+  readonly lookup: LookupPolicy | null;
+  /** One attempt, from its start. */
+  readonly timeoutMs: number;
+  /** An attempt must leave within this long of its recorded start. */
+  readonly sendWithinMs: number;
+  readonly retry: Retry;
+  /** The operation undoes another one: it never gives up by itself, it escalates. */
+  readonly inverse: boolean;
+}
+
+export interface LookupPolicy {
+  /** After this long a record that exists is visible to the look-up. */
+  readonly visibleWithinMs: number;
+  /** How late a request that was sent can still take effect; null: nobody says. */
+  readonly arrivalLimitMs: number | null;
+  /** Pause before the second look-up; doubles from there up to {@link LOOKUP_PAUSE_MAX_MS}. */
+  readonly everyMs: number;
+  /** Looked up for this long after the last send, then handed to a person. */
+  readonly giveUpAfterMs: number;
+}
+
+/** What only the store and the process know at the moment of deciding. Times by the store's clock. */
+export interface Facts {
+  readonly now: number;
+  /** Until when the last started attempt was allowed to leave; null: none was started. */
+  readonly sendBy: number | null;
+  /** Until when the provider knows the key; null: no attempt was started, or it never does. */
+  readonly windowEndsAt: number | null;
+  /** In [0, 1): spreads delays so that many operations do not come back together. */
+  readonly random: number;
+}
+
+/** Sends refused in a row because their time had passed, after which a person is asked. */
+export const REFUSED_SENDS_MAX = 10;
+
+/** Look-ups back off to this pause and no further. */
+export const LOOKUP_PAUSE_MAX_MS = 3_600_000;
+
+/** Attempts that count: started, and not proven never to have left this process. */
+export function attemptsLeft(history: History, policy: Policy): boolean {
+  const counted = history.attempts.filter((attempt) => attempt.standing !== 'not-sent').length;
+  return counted < policy.retry.attempts + history.grants;
+}
+
+/** The proof of all attempts together under this policy. */
+export function proof(history: History, policy: Policy): ReturnType<typeof proofOf> {
+  return proofOf(history, policy.keyRetentionMs !== null);
+}
+
+/** The code with which the operation has failed for certain, or null. */
+export function failureOf(history: History, policy: Policy): string | null {
+  const proven = proof(history, policy);
+  if (proven.type === 'refused') return proven.code;
+  if (proven.type !== 'without-effect') return null;
+  if (history.cancelled) return 'cancelled';
+  return attemptsLeft(history, policy) ? null : 'attempts-exhausted';
+}
+
+/** An earlier attempt could still take effect, so that another send is safe only under a key the provider knows. */
+export function isResubmission(history: History): boolean {
+  return history.attempts.some(({ standing }) => standing === 'unproven' || standing === 'absent');
+}
+
+/** May the next attempt start, as far as the provider's memory of the key is concerned? */
+export function windowAllows(history: History, policy: Policy, facts: Facts): boolean {
+  if (!isResubmission(history)) return true;
+  return policy.keyRetentionMs !== null && isWindowOpen(facts);
+}
+
+/** May the next attempt start now that it is due? Late evidence may have used up the attempts since it was planned. */
+export function mayStart(history: History, policy: Policy, facts: Facts): boolean {
+  return !isResubmission(history) || (attemptsLeft(history, policy) && windowAllows(history, policy, facts));
+}
+
+function isWindowOpen(facts: Facts): boolean {
+  return facts.windowEndsAt === null || facts.now < facts.windowEndsAt;
+}
+
+/** After an attempt that was not applied: wait and start another? An unproven earlier one is checked when it is due. */
+export function mayTryAgain(history: History, policy: Policy): boolean {
+  const last = history.attempts.at(-1);
+  const repeatable = last?.standing === 'without-effect' || last?.standing === 'not-sent';
+  return repeatable && !hasEffect(history, policy) && !history.cancelled && attemptsLeft(history, policy);
+}
+
+/** Every attempt is proven without effect and another is allowed. */
+export function mayStartAfresh(history: History, policy: Policy): boolean {
+  return proof(history, policy).type === 'without-effect' && !history.cancelled && attemptsLeft(history, policy);
+}
+
+/** Nobody can be asked, but the contract makes the same key safe: send again under it? */
+export function mayResubmitUnasked(history: History, policy: Policy, facts: Facts): boolean {
+  return (
+    policy.lookup === null &&
+    policy.keyRetentionMs !== null &&
+    !hasEffect(history, policy) &&
+    !history.cancelled &&
+    attemptsLeft(history, policy) &&
+    isWindowOpen(facts)
+  );
+}
+
+function hasEffect(history: History, policy: Policy): boolean {
+  const { type } = proof(history, policy);
+  return type === 'effect' || type === 'two-effects';
+}
+
+/** Why an operation that can neither be looked up nor sent again waits for a person. */
+export function reasonWithoutLookup(history: History, policy: Policy, facts: Facts): EscalationReason {
+  if (hasEffect(history, policy)) return 'output-unusable';
+  if (policy.keyRetentionMs !== null && !isWindowOpen(facts)) return 'window-passed';
+  return 'no-lookup';
+}
+
+/** How much it proves that a look-up which began at `beganAt` found nothing. */
+export function absenceCounts(policy: Policy, facts: Facts, beganAt: number): 'not-yet' | 'inside-window' | 'finally' {
+  const { lookup } = policy;
+  if (lookup === null) return 'not-yet';
+  if (lookup.arrivalLimitMs !== null && beganAt >= visibleFrom(policy, lookup, facts) + lookup.arrivalLimitMs)
+    return 'finally';
+  const counts = beganAt >= visibleFrom(policy, lookup, facts) && policy.keyRetentionMs !== null && isWindowOpen(facts);
+  return counts ? 'inside-window' : 'not-yet';
+}
+
+/** From here on a record of anything sent so far would be visible, unless it is still on its way. */
+function visibleFrom(policy: Policy, lookup: LookupPolicy, facts: Facts): number {
+  return facts.sendBy === null ? facts.now : facts.sendBy + policy.timeoutMs + lookup.visibleWithinMs;
+}
+
+/**
+ * Why looking up further is pointless after a look-up that settled nothing, or null to go on. `answer` is what it
+ * said and when it began.
+ */
+export function lookupGivesUp(
+  history: History,
+  policy: Policy,
+  facts: Facts,
+  answer: { readonly type: string; readonly beganAt: number },
+): EscalationReason | null {
+  const { lookup } = policy;
+  if (lookup === null) return 'no-lookup';
+  if (answer.type === 'found-unusably') return 'output-unusable';
+  if (answer.type === 'absent') {
+    if (hasEffect(history, policy)) return 'output-unusable';
+    const final = lookup.arrivalLimitMs !== null;
+    if (!final && answer.beganAt >= visibleFrom(policy, lookup, facts)) {
+      return policy.keyRetentionMs === null ? 'absent-not-final' : 'window-passed';
+    }
+  }
+  const givesUpAt = (facts.sendBy ?? facts.now) + policy.timeoutMs + lookup.giveUpAfterMs;
+  return facts.now >= givesUpAt ? 'lookup-exhausted' : null;
+}
+
+/** Pause before the next look-up: doubling, spread, and no longer than until an absence would count. */
+export function lookupPauseMs(history: History, policy: Policy, facts: Facts): number {
+  const { lookup } = policy;
+  if (lookup === null || history.lookups === 0) return 0;
+  const pause = Math.min(lookup.everyMs * 2 ** Math.min(history.lookups - 1, 30), LOOKUP_PAUSE_MAX_MS);
+  const spread = Math.ceil(pause * (1 + facts.random) * 0.5);
+  const decisive = [
+    visibleFrom(policy, lookup, facts),
+    visibleFrom(policy, lookup, facts) + (lookup.arrivalLimitMs ?? 0),
+  ]
+    .map((at) => at - facts.now)
+    .filter((ms) => ms > 0);
+  return Math.min(spread, ...decisive);
+}
+
+/** Pause before the next attempt; none before the first. */
+export function attemptPauseMs(history: History, policy: Policy, facts: Facts): number {
+  const started = history.attempts.length;
+  return started === 0 ? 0 : backoffMs(policy.retry, started, facts.random);
+}

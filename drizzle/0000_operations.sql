@@ -1,0 +1,80 @@
+CREATE SCHEMA IF NOT EXISTS "sagacity";
+--> statement-breakpoint
+CREATE TABLE "sagacity"."attempt" (
+	"tenant" text NOT NULL,
+	"operation" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"n" integer NOT NULL,
+	"kind" text NOT NULL,
+	"number" integer,
+	"at" timestamp with time zone NOT NULL,
+	"body" jsonb NOT NULL,
+	CONSTRAINT "attempt_pk" PRIMARY KEY("tenant","operation","revision","n")
+);
+--> statement-breakpoint
+CREATE TABLE "sagacity"."handover" (
+	"tenant" text NOT NULL,
+	"operation" text NOT NULL,
+	"id" text NOT NULL,
+	"body" jsonb NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "sagacity"."handover_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	CONSTRAINT "handover_pk" PRIMARY KEY("tenant","operation","id")
+);
+--> statement-breakpoint
+CREATE TABLE "sagacity"."migration" (
+	"number" integer PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"checksum" text NOT NULL,
+	"applied_at" timestamp with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "sagacity"."operation" (
+	"tenant" text NOT NULL,
+	"id" text NOT NULL,
+	"action" text NOT NULL,
+	"key" text NOT NULL,
+	"provider_key" text NOT NULL,
+	"fingerprint" text NOT NULL,
+	"owner" text,
+	"generation" bigint NOT NULL,
+	"revision" bigint NOT NULL,
+	"turn" text NOT NULL,
+	"born" text NOT NULL,
+	"state" text NOT NULL,
+	"since" timestamp with time zone NOT NULL,
+	"due_at" timestamp with time zone,
+	"created_at" timestamp with time zone NOT NULL,
+	"first_started_at" timestamp with time zone,
+	"send_by" timestamp with time zone,
+	"window_ends_at" timestamp with time zone,
+	"reason" text,
+	"contradicted_at" timestamp with time zone,
+	"doubted_at" timestamp with time zone,
+	"input" jsonb NOT NULL,
+	"snapshot" jsonb NOT NULL,
+	"output" jsonb,
+	CONSTRAINT "operation_pk" PRIMARY KEY("tenant","id"),
+	CONSTRAINT "operation_identity" UNIQUE("tenant","action","key")
+);
+--> statement-breakpoint
+CREATE TABLE "sagacity"."worker" (
+	"id" text PRIMARY KEY NOT NULL,
+	"beat_at" timestamp with time zone NOT NULL,
+	"dead_at" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
+CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;
+--> statement-breakpoint
+-- Written by hand: the history is append-only, whoever connects.
+CREATE FUNCTION "sagacity"."refuse_change"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE EXCEPTION 'The history in %.% is append-only: % is refused.', TG_TABLE_SCHEMA, TG_TABLE_NAME, TG_OP
+		USING ERRCODE = 'restrict_violation';
+END
+$$;
+--> statement-breakpoint
+CREATE TRIGGER "attempt_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "sagacity"."attempt"
+	FOR EACH STATEMENT EXECUTE FUNCTION "sagacity"."refuse_change"();

@@ -1,0 +1,42 @@
+/**
+ * Wakes inside one process. It remembers nothing across a restart and need not: the store knows when everything is
+ * due, and the sweep finds it. One timer for each operation that waits, the latest request wins.
+ */
+
+import type { CancelTimer, Clock } from '../../ports/clock.ts';
+import type { Wake, Waker } from '../../ports/waker.ts';
+
+export function localWaker(clock: Clock): Waker {
+  const armed = new Map<string, CancelTimer>();
+  let deliver: ((wake: Wake) => void) | null = null;
+
+  return {
+    start(onWake) {
+      deliver = onWake;
+      return Promise.resolve();
+    },
+
+    wake(wake, delayMs) {
+      if (deliver === null) return;
+      const key = JSON.stringify([wake.tenant, wake.operationId]);
+      armed.get(key)?.();
+      armed.delete(key);
+      if (delayMs <= 0) {
+        queueMicrotask(() => deliver?.(wake));
+        return;
+      }
+      const cancel = clock.after(delayMs, () => {
+        armed.delete(key);
+        deliver?.(wake);
+      });
+      armed.set(key, cancel);
+    },
+
+    stop() {
+      deliver = null;
+      for (const cancel of armed.values()) cancel();
+      armed.clear();
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Claiming as one statement: rows are locked (locked ones are skipped, so that workers never wait for each other) and
+ * given to the worker with their generation raised, which is what shuts their former owner out. Whether an owner is
+ * alive is judged once, from the statement's snapshot: a worker that enlisted later owned nothing then, and the
+ * re-check after a lock compares the row's owner with that list.
+ */
+
+import { type SQL, sql } from 'drizzle-orm';
+import type { OperationRef, OperationRow } from '../../ports/store.ts';
+import { answers, type Executor } from './executor.ts';
+import { clock, operationRow } from './operation-row.ts';
+import { handover, operation, worker as workerTable } from './schema.ts';
+
+/** Claims what is unowned and due or handed over, and what belongs to dead or missing workers; oldest due first. */
+export async function claimDue(
+  execute: Executor,
+  worker: string,
+  actions: readonly string[],
+  limit: number,
+): Promise<OperationRow[]> {
+  return await claimRows(
+    execute,
+    worker,
+    sql`
+      served as materialized (${served(actions)}),
+      lost as materialized (
+        select distinct o.owner as id
+        from ${operation} o
+        where o.owner is not null and not exists (select from ${workerTable} w where w.id = o.owner and w.dead_at is null)
+      ),
+      due as materialized (
+        select o.tenant, o.id, o.due_at as ready
+        from ${operation} o cross join ${clock}
+        where o.owner is null and o.due_at <= clock.now and o.action in (select served.action from served)
+        order by o.due_at, o.tenant, o.id
+        limit ${limit}::int
+        for update of o skip locked
+      ),
+      waiting as materialized (
+        select h.tenant, h.operation, min(h.at) as at
+        from ${handover} h
+        group by h.tenant, h.operation
+      ),
+      handed as materialized (
+        select o.tenant, o.id, least(o.due_at, h.at) as ready
+        from waiting h join ${operation} o on o.tenant = h.tenant and o.id = h.operation
+        where o.owner is null and o.action in (select served.action from served)
+        order by least(o.due_at, h.at), o.tenant, o.id
+        limit ${limit}::int
+        for update of o skip locked
+      ),
+      orphaned as materialized (
+        select o.tenant, o.id, coalesce(o.due_at, o.since) as ready
+        from ${operation} o
+        where
+          o.owner is not null
+          and o.owner in (select lost.id from lost)
+          and o.action in (select served.action from served)
+        order by coalesce(o.due_at, o.since), o.tenant, o.id
+        limit ${limit}::int
+        for update of o skip locked
+      ),
+      picked as materialized (
+        select tenant, id, min(ready) as ready
+        from (select * from due union all select * from handed union all select * from orphaned) as claimable
+        group by tenant, id
+        order by min(ready), tenant, id
+        limit ${limit}::int
+      )`,
+  );
+}
+
+/** Claims one operation, due or not, unless a living worker owns it. */
+export async function claimOne(
+  execute: Executor,
+  worker: string,
+  actions: readonly string[],
+  ref: OperationRef,
+): Promise<OperationRow[]> {
+  return await claimRows(
+    execute,
+    worker,
+    sql`
+      served as materialized (${served(actions)}),
+      lost as materialized (
+        select o.owner as id
+        from ${operation} o
+        where
+          o.tenant = ${ref.tenant}::text
+          and o.id = ${ref.id}::text
+          and o.owner is not null
+          and not exists (select from ${workerTable} w where w.id = o.owner and w.dead_at is null)
+      ),
+      picked as materialized (
+        select o.tenant, o.id, o.since as ready
+        from ${operation} o
+        where
+          o.tenant = ${ref.tenant}::text
+          and o.id = ${ref.id}::text
+          and (o.owner is null or o.owner in (select lost.id from lost))
+          and o.action in (select served.action from served)
+        for update of o skip locked
+      )`,
+  );
+}
+
+/** What the worker knows how to run; the rest must not use up its limit. */
+function served(actions: readonly string[]): SQL {
+  return sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as action`;
+}
+
+/** Gives the rows that `picked` has locked to `worker`. */
+async function claimRows(execute: Executor, worker: string, picking: SQL): Promise<OperationRow[]> {
+  return await answers<OperationRow>(
+    execute,
+    sql`
+      with ${picking},
+      claimed as (
+        update ${operation} o
+        set owner = ${worker}::text, generation = o.generation + 1
+        from picked p
+        where o.tenant = p.tenant and o.id = p.id
+        returning o.*
+      )
+      select ${operationRow}
+      from claimed o join picked p on p.tenant = o.tenant and p.id = o.id cross join ${clock}
+      order by p.ready, p.tenant, p.id`,
+  );
+}

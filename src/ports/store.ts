@@ -1,0 +1,195 @@
+/**
+ * What the orchestrator needs from a database, as verbs of the domain. The store is the only durable truth: whatever
+ * resolved here survives a crash; whatever rejected with STORE_UNAVAILABLE did not happen; whatever rejected with
+ * STORE_IN_DOUBT may have happened and is settled by repeating the identical call.
+ *
+ * Promises that every adapter keeps, checked by `storeSuite`:
+ *  - Each verb is atomic: all of it or none of it, whatever dies in between.
+ *  - Times are the store's own (`now` in every answer); delays are added to that time inside the statement.
+ *  - A turn's fence is part of the write itself: owner, generation and revision of the updated row decide whether
+ *    anything at all is written.
+ *  - Values are JSON made by the codec of `domain/codec.ts` and come back deep-equal.
+ *  - No verb reads or writes across tenants; every row is addressed by tenant and id.
+ */
+
+import type { Json } from '../domain/json.ts';
+import type { OperationState } from '../domain/operation-state.ts';
+
+export interface Store {
+  /** What people call it: `memory`, `pglite`, `postgres`. */
+  readonly name: string;
+  /** True when only one orchestrator can be at work: its start declares every other worker dead. */
+  readonly exclusive: boolean;
+
+  /** Opens, checks or migrates. Rejects with one clear error when it cannot; nothing is written then. */
+  open(): Promise<void>;
+  /** Closes what `open` opened. Safe to call twice. */
+  close(): Promise<void>;
+
+  /** Creates the row of a worker, fresh from now. */
+  enlist(worker: string): Promise<void>;
+  /** Renews a worker while its last renewal is younger than `timeoutMs` and it is not dead; false: it is over. */
+  renew(worker: string, timeoutMs: number): Promise<boolean>;
+  /** Marks dead every worker whose last renewal is older than `timeoutMs`, or (`'others'`) all but `worker`. */
+  bury(worker: string, which: 'others' | { readonly timeoutMs: number }): Promise<number>;
+  /** Marks the worker dead and releases what it still owns, due at once. */
+  retire(worker: string): Promise<void>;
+
+  /**
+   * One turn of one operation: birth or fenced move, with its history records and the hand-overs it takes.
+   * Resolves to the receipt when the turn is durable, to null when nothing was written (identity taken, fence not
+   * met, or the window's end passed): read again and decide. Repeating an identical turn writes nothing twice.
+   */
+  turn(turn: Turn): Promise<Receipt | null>;
+
+  /**
+   * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are unowned and due or
+   * handed something over, and those of dead or missing workers. With `only`, just that operation, due or not, if it
+   * is unowned or its owner is dead. Never touches what a living worker owns. Oldest due first.
+   */
+  claim(
+    worker: string,
+    actions: readonly string[],
+    limit: number,
+    only?: OperationRef,
+  ): Promise<readonly OperationRow[]>;
+
+  /** Operations owned by `worker` for which hand-overs wait. */
+  handedOver(worker: string, limit: number): Promise<readonly OperationRef[]>;
+
+  read(ref: OperationRef): Promise<OperationRow | null>;
+  readByIdentity(identity: Identity): Promise<OperationRow | null>;
+  /** The history of an operation, oldest first. */
+  records(ref: OperationRef): Promise<readonly StoredRecord[]>;
+  /** Operations in doubt, or contradicted after they settled, longest first; pass the last row's id to go on. */
+  doubts(query: DoubtQuery): Promise<readonly OperationRow[]>;
+
+  /** The one write that needs no claim: appends a hand-over. Its id makes repeating it harmless. */
+  handOver(handover: Handover): Promise<void>;
+}
+
+export interface OperationRef {
+  readonly tenant: string;
+  readonly id: string;
+}
+
+export interface Identity {
+  readonly tenant: string;
+  readonly action: string;
+  readonly key: string;
+}
+
+/** An operation as stored. Times are milliseconds since the epoch by the store's clock. */
+export interface OperationRow extends OperationRef, Identity {
+  readonly providerKey: string;
+  readonly fingerprint: string;
+  readonly owner: string | null;
+  readonly generation: number;
+  /** Counts the turns of this operation; the history number a person's decision is bound to. */
+  readonly revision: number;
+  /** Id of the turn that wrote the row last, and of the turn that created it. */
+  readonly turn: string;
+  readonly born: string;
+  readonly state: OperationState;
+  /** When the state was last entered. */
+  readonly since: number;
+  readonly dueAt: number | null;
+  readonly createdAt: number;
+  readonly firstStartedAt: number | null;
+  readonly sendBy: number | null;
+  readonly windowEndsAt: number | null;
+  readonly reason: string | null;
+  readonly contradictedAt: number | null;
+  readonly input: Json;
+  readonly snapshot: Json;
+  readonly output: Json | null;
+  /** Hand-overs waiting, oldest first. */
+  readonly handovers: readonly Handover[];
+  /** The store's time at which this was read. */
+  readonly now: number;
+}
+
+export interface Turn extends OperationRef {
+  /** Random; stored in the rows the turn wrote, so that doubt about it can be settled. */
+  readonly turn: string;
+  /** Birth: uniqueness of the identity is the fence. Otherwise the row must still be as `was` says. */
+  readonly birth: Birth | null;
+  readonly was: Fence | null;
+  readonly owner: string | null;
+  readonly generation: number;
+  readonly state: OperationState;
+  /** Due this long after the store's now; null: nothing is due. */
+  readonly dueInMs: number | null;
+  readonly reason: string | null;
+  readonly contradicted: boolean;
+  readonly snapshot: Json;
+  /** Null leaves what is stored. */
+  readonly output: Json | null;
+  /** Set when the turn records the start of an attempt. */
+  readonly start: Start | null;
+  readonly records: readonly NewRecord[];
+  /** Ids of the hand-overs this turn applies; they are deleted with it. */
+  readonly takes: readonly string[];
+}
+
+export interface Birth extends Identity {
+  readonly providerKey: string;
+  readonly fingerprint: string;
+  readonly input: Json;
+}
+
+export interface Fence {
+  readonly owner: string | null;
+  readonly generation: number;
+  readonly revision: number;
+}
+
+/** The recorded start of an attempt. */
+export interface Start {
+  /** The attempt must leave within this long of the store's now, and never beyond the window. */
+  readonly sendWithinMs: number;
+  /** How long the provider knows the key, counted from the first recorded start; null: it does not. */
+  readonly retentionMs: number | null;
+  /** True when an earlier attempt is unproven: the whole turn is written only while the window is open. */
+  readonly insideWindow: boolean;
+}
+
+/** What a written turn says back. */
+export interface Receipt {
+  readonly revision: number;
+  readonly now: number;
+  readonly since: number;
+  readonly dueAt: number | null;
+  readonly firstStartedAt: number | null;
+  readonly sendBy: number | null;
+  readonly windowEndsAt: number | null;
+}
+
+/** One fact of an operation's history. */
+export interface NewRecord {
+  readonly kind: RecordKind;
+  readonly attempt: number | null;
+  readonly body: Json;
+}
+
+export type RecordKind = 'start' | 'end' | 'lookup' | 'evidence' | 'verdict' | 'cancel' | 'moved';
+
+export interface StoredRecord extends NewRecord {
+  readonly revision: number;
+  /** Order within the revision. */
+  readonly n: number;
+  readonly at: number;
+}
+
+/** Something said about an operation by who does not own it: evidence, a verdict, a cancellation. */
+export interface Handover extends OperationRef {
+  readonly handoverId: string;
+  readonly body: Json;
+}
+
+export interface DoubtQuery {
+  /** Null: of every tenant. */
+  readonly tenant: string | null;
+  readonly limit: number;
+  readonly after: OperationRef | null;
+}

@@ -1,0 +1,1156 @@
+/**
+ * The promises of the store port as tests that every adapter passes, ours and yours. The port's comments are the
+ * authority; each test here holds an adapter to one of them. The suite brings no test runner: hand it the functions
+ * of yours. Each test has a tenant and workers of its own, so that all of them share one database.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { decode, encode } from '../domain/codec.ts';
+import type { Json } from '../domain/json.ts';
+import type {
+  Fence,
+  Handover,
+  NewRecord,
+  OperationRef,
+  OperationRow,
+  Receipt,
+  Start,
+  Store,
+  Turn,
+} from '../ports/store.ts';
+
+/** A store to be tested and the means to move its time. */
+export interface StoreUnderTest {
+  /** Not yet open: the suite opens and closes it. */
+  readonly store: Store;
+  /** Moves the store's time forward. */
+  advance(ms: number): Promise<void>;
+  /** Runs `work` while the store's time moves by `advance` only. Left out by stores whose time always does. */
+  still?(work: () => Promise<void>): Promise<void>;
+  /** Removes what was made for the tests, after the store has been closed. */
+  dispose(): Promise<void>;
+}
+
+/** What the suite needs of a test runner; the functions of vitest and Jest fit as they are. */
+export interface TestApi {
+  readonly describe: (situation: string, body: () => void) => unknown;
+  readonly test: (consequence: string, body: () => Promise<void>) => unknown;
+  readonly beforeAll: (body: () => Promise<void>, timeoutMs?: number) => unknown;
+  readonly afterAll: (body: () => Promise<void>, timeoutMs?: number) => unknown;
+  readonly expect: (value: unknown) => {
+    toBe(expected: unknown): unknown;
+    toEqual(expected: unknown): unknown;
+    toStrictEqual(expected: unknown): unknown;
+    toMatchObject(expected: object): unknown;
+    toBeLessThan(expected: number): unknown;
+    toBeGreaterThanOrEqual(expected: number): unknown;
+  };
+}
+
+const minute = 60_000;
+
+/** The actions of the invented shops below, all of them known to the workers unless a test says otherwise. */
+const actions = ['payment.authorise', 'label.buy'];
+
+/**
+ * Declares the conformance tests of a store.
+ *
+ * @example
+ * import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+ * storeSuite({ name: 'mine', make: makeMine }, { afterAll, beforeAll, describe, expect, test });
+ */
+export function storeSuite(
+  subject: { readonly name: string; readonly make: () => Promise<StoreUnderTest> },
+  { describe, test, beforeAll, afterAll, expect }: TestApi,
+): void {
+  let made: StoreUnderTest | undefined;
+
+  const underTest = (): StoreUnderTest => {
+    if (made === undefined) throw new Error('The store of the suite was not made.');
+    return made;
+  };
+  const verb = (): Store => underTest().store;
+  const advance = (ms: number): Promise<void> => underTest().advance(ms);
+  const still = async (work: () => Promise<void>): Promise<void> => {
+    const held = underTest();
+    await (held.still === undefined ? work() : held.still(work));
+  };
+
+  /** Reads what must be there. */
+  const rowOf = async (ref: OperationRef): Promise<OperationRow> => {
+    const row = await verb().read({ tenant: ref.tenant, id: ref.id });
+    if (row === null) throw new Error(`There is no operation ${ref.id}.`);
+    return row;
+  };
+  /** Applies a turn that must be written. */
+  const apply = async (turn: Turn): Promise<Receipt> => {
+    const receipt = await verb().turn(turn);
+    if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
+    return receipt;
+  };
+  const enlisted = async (): Promise<string> => {
+    const worker = fresh('worker');
+    await verb().enlist(worker);
+    return worker;
+  };
+  /** Claims as a worker would, and tells only of the tenant in question: other tests left rows of theirs. */
+  const claimed = async (worker: string, tenant: string): Promise<OperationRow[]> => {
+    const rows = await verb().claim(worker, actions, 1_000);
+    return rows.filter((row) => row.tenant === tenant);
+  };
+  /** Gives everything that other tests left claimable to a living worker, so that limits count only our own. */
+  const drain = async (): Promise<void> => {
+    await verb().claim(await enlisted(), actions, 10_000);
+  };
+
+  describe(`the ${subject.name} store`, () => {
+    beforeAll(async () => {
+      made = await subject.make();
+      await made.store.open();
+    }, minute);
+
+    afterAll(async () => {
+      await made?.store.close();
+      await made?.dispose();
+    }, minute);
+
+    describe('a birth', () => {
+      test('is written as it was given, at the time of the store', async () => {
+        const tenant = fresh('shop');
+        const turn = birth(tenant, { owner: 'w1', state: 'in-progress', dueInMs: 5_000, reason: 'limit' });
+
+        const receipt = await apply(turn);
+
+        const row = await rowOf(turn);
+        expect(row).toEqual({
+          tenant,
+          id: turn.id,
+          action: 'payment.authorise',
+          key: turn.birth?.key,
+          providerKey: turn.birth?.providerKey,
+          fingerprint: 'fp-1',
+          owner: 'w1',
+          generation: 1,
+          revision: 1,
+          turn: turn.turn,
+          born: turn.turn,
+          state: 'in-progress',
+          since: receipt.now,
+          dueAt: receipt.now + 5_000,
+          createdAt: receipt.now,
+          firstStartedAt: null,
+          sendBy: null,
+          windowEndsAt: null,
+          reason: 'limit',
+          contradictedAt: null,
+          input: { amount: 1200 },
+          snapshot: { value: 'in-progress' },
+          output: null,
+          handovers: [],
+          now: row.now,
+        });
+        expect(row.now).toBeGreaterThanOrEqual(receipt.now);
+        expect(receipt).toEqual({ ...timesOf(row), revision: 1, now: receipt.now });
+      });
+
+      test('happens once when 50 turns bring the same identity at the same moment', async () => {
+        const tenant = fresh('shop');
+        const turns = Array.from({ length: 50 }, () => birth(tenant, {}, { key: 'order-17' }));
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        const born = turns.filter((_, index) => receipts[index] !== null);
+        expect(born.length).toBe(1);
+        const row = await verb().readByIdentity({ tenant, action: 'payment.authorise', key: 'order-17' });
+        expect([row?.id, row?.turn]).toEqual([born[0]?.id, born[0]?.turn]);
+        const histories = await Promise.all(turns.map((turn) => verb().records(turn)));
+        expect(histories.flat().length).toBe(1);
+        expect(await Promise.all(turns.map((turn) => verb().read(turn))).then(countPresent)).toBe(1);
+      });
+
+      test('happens once when 50 turns bring the same id at the same moment', async () => {
+        const tenant = fresh('shop');
+        const turns = Array.from({ length: 50 }, () => ({ ...birth(tenant), id: 'one' }));
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        expect(countPresent(receipts)).toBe(1);
+        const born = turns.find((_, index) => receipts[index] !== null);
+        expect((await rowOf({ tenant, id: 'one' })).key).toBe(born?.birth?.key);
+        expect((await verb().records({ tenant, id: 'one' })).length).toBe(1);
+      });
+
+      test('is written once when it is repeated, and the row names the turn that made it', async () => {
+        const turn = birth(fresh('shop'));
+        await apply(turn);
+        const before = await rowOf(turn);
+
+        const repeated = await verb().turn(turn);
+
+        expect(repeated).toBe(null);
+        const row = await rowOf(turn);
+        expect({ ...row, now: 0 }).toEqual({ ...before, now: 0 });
+        expect([row.turn, row.born]).toEqual([turn.turn, turn.turn]);
+        expect((await verb().records(turn)).length).toBe(1);
+      });
+
+      test('is another operation under another key, another action or another tenant', async () => {
+        const [tenant, other] = [fresh('shop'), fresh('shop')];
+        const turns = [
+          birth(tenant, {}, { key: 'order-17' }),
+          birth(tenant, {}, { key: 'order-18' }),
+          birth(tenant, {}, { key: 'order-17', action: 'label.buy' }),
+          birth(other, {}, { key: 'order-17' }),
+        ];
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        expect(countPresent(receipts)).toBe(4);
+      });
+
+      test('with the start of an attempt counts its times from that moment', async () => {
+        const turn = birth(fresh('shop'), { start: starting({ sendWithinMs: 10_000, retentionMs: 60_000 }) });
+
+        const receipt = await apply(turn);
+
+        expect(receipt.firstStartedAt).toBe(receipt.now);
+        expect(receipt.sendBy).toBe(receipt.now + 10_000);
+        expect(receipt.windowEndsAt).toBe(receipt.now + 60_000);
+        expect(timesOf(await rowOf(turn))).toEqual(timesOf(receipt));
+      });
+
+      test('may be in doubt or contradicted from the beginning', async () => {
+        const turn = birth(fresh('shop'), { state: 'unknown', contradicted: true, output: { id: 'pi_1' } });
+
+        const receipt = await apply(turn);
+
+        expect(await rowOf(turn)).toMatchObject({ contradictedAt: receipt.now, output: { id: 'pi_1' } });
+        expect((await verb().doubts({ tenant: turn.tenant, limit: 5, after: null })).length).toBe(1);
+      });
+    });
+
+    describe('a move', () => {
+      test('is applied while the row is as it was, and counts one revision', async () => {
+        const start = birth(fresh('shop'), { owner: 'w1' });
+        await apply(start);
+        const turn = moving(start, { owner: 'w1', generation: 1, revision: 1 }, { owner: 'w2', generation: 7 });
+
+        const receipt = await apply({ ...turn, snapshot: { value: 'unknown' }, state: 'unknown', dueInMs: 300 });
+
+        const row = await rowOf(start);
+        expect(row).toMatchObject({
+          owner: 'w2',
+          generation: 7,
+          revision: 2,
+          turn: turn.turn,
+          born: start.turn,
+          state: 'unknown',
+          dueAt: receipt.now + 300,
+          snapshot: { value: 'unknown' },
+          input: { amount: 1200 },
+        });
+        expect(receipt).toEqual({ ...timesOf(row), revision: 2, now: receipt.now });
+      });
+
+      const fences: readonly (readonly [string, Fence])[] = [
+        ['another owner', { owner: 'w2', generation: 1, revision: 1 }],
+        ['no owner', { owner: null, generation: 1, revision: 1 }],
+        ['another generation', { owner: 'w1', generation: 2, revision: 1 }],
+        ['another revision', { owner: 'w1', generation: 1, revision: 0 }],
+      ];
+      for (const [what, was] of fences) {
+        test(`that expects ${what} writes nothing: no row, no history, no hand-over taken`, async () => {
+          const start = birth(fresh('shop'), { owner: 'w1' });
+          await apply(start);
+          await verb().handOver(handing(start, 'h1'));
+          const before = await rowOf(start);
+
+          const receipt = await verb().turn(moving(start, was, { takes: ['h1'], state: 'failed' }));
+
+          expect(receipt).toBe(null);
+          expect({ ...(await rowOf(start)), now: 0 }).toEqual({ ...before, now: 0 });
+          expect((await verb().records(start)).length).toBe(1);
+        });
+      }
+
+      test('of an unowned row is applied when nobody is expected to own it', async () => {
+        const start = birth(fresh('shop'), { owner: null });
+        await apply(start);
+
+        const owned = await verb().turn(moving(start, { owner: 'w1', generation: 1, revision: 1 }));
+        const unowned = await verb().turn(moving(start, { owner: null, generation: 1, revision: 1 }));
+
+        expect(owned).toBe(null);
+        expect(unowned?.revision).toBe(2);
+      });
+
+      test('is applied once when 50 turns expect the same row at the same moment', async () => {
+        const start = birth(fresh('shop'), { owner: 'w1' });
+        await apply(start);
+        const turns = Array.from({ length: 50 }, () => moving(start, { owner: 'w1', generation: 1, revision: 1 }));
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        expect(countPresent(receipts)).toBe(1);
+        const row = await rowOf(start);
+        expect(row.revision).toBe(2);
+        expect(row.turn).toBe(turns.find((_, index) => receipts[index] !== null)?.turn);
+        expect((await verb().records(start)).length).toBe(2);
+      });
+
+      test('is written once when it is repeated, and the row names the turn', async () => {
+        const start = birth(fresh('shop'), { owner: 'w1' });
+        await apply(start);
+        const turn = moving(start, { owner: 'w1', generation: 1, revision: 1 });
+        await apply(turn);
+
+        const repeated = await verb().turn(turn);
+
+        expect(repeated).toBe(null);
+        expect(await rowOf(start)).toMatchObject({ turn: turn.turn, revision: 2 });
+        expect((await verb().records(start)).length).toBe(2);
+      });
+
+      test('of an operation that does not exist writes nothing', async () => {
+        const ghost = birth(fresh('shop'));
+
+        const receipt = await verb().turn(moving(ghost, { owner: null, generation: 1, revision: 1 }));
+
+        expect(receipt).toBe(null);
+        expect(await verb().read(ghost)).toBe(null);
+        expect(await verb().records(ghost)).toEqual([]);
+      });
+
+      test('keeps the time since which the state holds until the state changes', async () => {
+        const start = birth(fresh('shop'), { state: 'unknown' });
+        const born = await apply(start);
+        await advance(1_000);
+
+        const same = await apply(moving(start, { owner: null, generation: 1, revision: 1 }, { state: 'unknown' }));
+        const changed = await apply(
+          moving(start, { owner: null, generation: 1, revision: 2 }, { state: 'reconciling' }),
+        );
+
+        expect(same.since).toBe(born.since);
+        expect(same.now).toBeGreaterThanOrEqual(born.now + 1_000);
+        expect(changed.since).toBe(changed.now);
+      });
+
+      test('sets and clears when the row is due and why it waits', async () => {
+        const start = birth(fresh('shop'), { dueInMs: 5_000, reason: 'no-lookup' });
+        await apply(start);
+
+        const cleared = await apply(moving(start, { owner: null, generation: 1, revision: 1 }, { dueInMs: null }));
+        const afterwards = await rowOf(start);
+        const set = await apply(
+          moving(start, { owner: null, generation: 1, revision: 2 }, { dueInMs: 0, reason: 'limit' }),
+        );
+
+        expect([cleared.dueAt, afterwards.dueAt, afterwards.reason]).toEqual([null, null, null]);
+        expect(set.dueAt).toBe(set.now);
+        expect((await rowOf(start)).reason).toBe('limit');
+      });
+
+      test('keeps the output that is stored unless it brings one', async () => {
+        const start = birth(fresh('shop'));
+        await apply(start);
+
+        await apply(moving(start, { owner: null, generation: 1, revision: 1 }, { output: { id: 'pi_1' } }));
+        await apply(moving(start, { owner: null, generation: 1, revision: 2 }, { output: null }));
+        const kept = await rowOf(start);
+        await apply(moving(start, { owner: null, generation: 1, revision: 3 }, { output: { id: 'pi_2' } }));
+
+        expect(kept.output).toEqual({ id: 'pi_1' });
+        expect((await rowOf(start)).output).toEqual({ id: 'pi_2' });
+      });
+
+      test('that contradicts what is settled keeps the time of the first contradiction', async () => {
+        const start = birth(fresh('shop'), { state: 'failed' });
+        await apply(start);
+
+        const first = await apply(
+          moving(start, { owner: null, generation: 1, revision: 1 }, { state: 'failed', contradicted: true }),
+        );
+        await advance(1_000);
+        await apply(
+          moving(start, { owner: null, generation: 1, revision: 2 }, { state: 'failed', contradicted: true }),
+        );
+        await apply(moving(start, { owner: null, generation: 1, revision: 3 }, { state: 'failed' }));
+
+        expect((await rowOf(start)).contradictedAt).toBe(first.now);
+      });
+
+      test('appends its records in their order, after those of earlier turns', async () => {
+        const record = (kind: NewRecord['kind'], attempt: number | null, body: Json): NewRecord => ({
+          kind,
+          attempt,
+          body,
+        });
+        const start = birth(fresh('shop'), { records: [record('start', 1, { n: 0 })] });
+        const born = await apply(start);
+
+        const moved = await apply(
+          moving(
+            start,
+            { owner: null, generation: 1, revision: 1 },
+            { records: [record('end', 1, 'x'), record('evidence', null, null), record('start', 2, [1, 2])] },
+          ),
+        );
+        await apply(moving(start, { owner: null, generation: 1, revision: 2 }, { records: [] }));
+
+        expect(await verb().records(start)).toEqual([
+          { revision: 1, n: 0, kind: 'start', attempt: 1, at: born.now, body: { n: 0 } },
+          { revision: 2, n: 0, kind: 'end', attempt: 1, at: moved.now, body: 'x' },
+          { revision: 2, n: 1, kind: 'evidence', attempt: null, at: moved.now, body: null },
+          { revision: 2, n: 2, kind: 'start', attempt: 2, at: moved.now, body: [1, 2] },
+        ]);
+      });
+    });
+
+    describe('the window in which the provider knows the key', () => {
+      test('keeps its first start and its end when later attempts start', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000 }) });
+        const first = await apply(start);
+        await advance(10_000);
+
+        const second = await apply(
+          moving(start, { owner: null, generation: 1, revision: 1 }, { start: starting({ retentionMs: 90_000 }) }),
+        );
+
+        expect(second.firstStartedAt).toBe(first.now);
+        expect(second.windowEndsAt).toBe(first.now + 60_000);
+        expect(second.sendBy).toBe(second.now + 5_000);
+      });
+
+      test('bounds the time by which an attempt must leave', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000 }) });
+        const first = await apply(start);
+        await advance(30_000);
+
+        const second = await apply(
+          moving(
+            start,
+            { owner: null, generation: 1, revision: 1 },
+            { start: starting({ sendWithinMs: 40_000, retentionMs: 60_000 }) },
+          ),
+        );
+
+        expect(second.sendBy).toBe(first.now + 60_000);
+      });
+
+      test('admits an unproven operation until the millisecond before its end, and not at its end', async () => {
+        const [early, late] = [birth(fresh('shop')), birth(fresh('shop'))];
+        const again = { owner: null, generation: 1, revision: 1 };
+        const resubmission = { start: starting({ insideWindow: true }) };
+
+        await still(async () => {
+          const first = await apply({ ...early, start: starting({ retentionMs: 60_000 }) });
+          await apply({ ...late, start: starting({ retentionMs: 60_000 }) });
+          await advance(59_999);
+          const inside = await verb().turn(moving(early, again, resubmission));
+          await advance(1);
+          const outside = await verb().turn(moving(late, again, resubmission));
+
+          expect(inside?.sendBy).toBe(first.now + 60_000);
+          expect(outside).toBe(null);
+        });
+
+        expect([(await rowOf(early)).revision, (await rowOf(late)).revision]).toEqual([2, 1]);
+        expect((await verb().records(late)).length).toBe(1);
+      });
+
+      test('does not exist where the provider forgets, and then admits nothing unproven', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: null }) });
+        const first = await apply(start);
+        const again = { owner: null, generation: 1, revision: 1 };
+
+        const unproven = await verb().turn(moving(start, again, { start: starting({ insideWindow: true }) }));
+        const proven = await apply(moving(start, again, { start: starting({ retentionMs: null }) }));
+
+        expect([first.windowEndsAt, first.sendBy]).toEqual([null, first.now + 5_000]);
+        expect(unproven).toBe(null);
+        expect([proven.windowEndsAt, proven.firstStartedAt]).toEqual([null, first.now]);
+      });
+
+      test('counts from the first start even when it is declared later', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: null }) });
+        const first = await apply(start);
+        await advance(10_000);
+
+        const second = await apply(
+          moving(start, { owner: null, generation: 1, revision: 1 }, { start: starting({ retentionMs: 60_000 }) }),
+        );
+
+        expect(second.windowEndsAt).toBe(first.now + 60_000);
+      });
+
+      test('is left alone by turns that start nothing', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000 }) });
+        const first = await apply(start);
+        await advance(1_000);
+
+        const second = await apply(moving(start, { owner: null, generation: 1, revision: 1 }));
+
+        expect([second.firstStartedAt, second.sendBy, second.windowEndsAt]).toEqual([
+          first.firstStartedAt,
+          first.sendBy,
+          first.windowEndsAt,
+        ]);
+      });
+    });
+
+    describe('claiming', () => {
+      test('takes what is due, the oldest first, up to the limit', async () => {
+        await drain();
+        const tenant = fresh('shop');
+        const turns = [30, 10, 40, 20].map((seconds) => birth(tenant, { dueInMs: seconds * 1_000 }));
+        for (const turn of turns) await apply(turn);
+        const worker = await enlisted();
+        await advance(minute);
+
+        const first = await verb().claim(worker, actions, 3);
+        const rest = await verb().claim(worker, actions, 3);
+
+        const dueOrder = [1, 3, 0, 2].map((index) => turns[index]?.id);
+        expect([...first, ...rest].map(({ id }) => id)).toEqual(dueOrder);
+        expect(first.length).toBe(3);
+      });
+
+      test('gives whole rows, owned by the worker, one generation on and otherwise unchanged', async () => {
+        const turn = birth(fresh('shop'), { dueInMs: 0, generation: 4 });
+        await apply(turn);
+        await verb().handOver(handing(turn, 'h1', { said: 'late' }));
+        const before = await rowOf(turn);
+        const worker = await enlisted();
+
+        const rows = await claimed(worker, turn.tenant);
+
+        const after = await rowOf(turn);
+        expect(rows.map((row) => ({ ...row, now: 0 }))).toEqual([{ ...after, now: 0 }]);
+        expect({ ...after, now: 0 }).toEqual({ ...before, owner: worker, generation: 5, now: 0 });
+      });
+
+      test('leaves what is not due until its time comes', async () => {
+        const turn = birth(fresh('shop'), { dueInMs: minute });
+        await apply(turn);
+        const worker = await enlisted();
+
+        const early = await claimed(worker, turn.tenant);
+        await advance(minute);
+        const inTime = await claimed(worker, turn.tenant);
+
+        expect([early.length, inTime.length]).toEqual([0, 1]);
+      });
+
+      test('never takes what a living worker owns', async () => {
+        const tenant = fresh('shop');
+        const [owner, other] = [await enlisted(), await enlisted()];
+        const turn = birth(tenant, { owner, dueInMs: 0 });
+        await apply(turn);
+        await verb().handOver(handing(turn, 'h1'));
+
+        const swept = await claimed(other, tenant);
+        const asked = await verb().claim(other, actions, 1, turn);
+
+        expect([swept.length, asked.length]).toEqual([0, 0]);
+        expect(await rowOf(turn)).toMatchObject({ owner, generation: 1 });
+      });
+
+      test('takes over from the dead, and shuts the former owner out', async () => {
+        const tenant = fresh('shop');
+        const [dead, heir] = [await enlisted(), await enlisted()];
+        const turn = birth(tenant, { owner: dead, dueInMs: null });
+        await apply(turn);
+        await verb().retire(dead);
+        const late = birth(tenant, { owner: dead, dueInMs: null });
+        await apply(late);
+
+        const rows = await claimed(heir, tenant);
+
+        expect(rows.find(({ id }) => id === late.id)).toMatchObject({ owner: heir, generation: 2, revision: 1 });
+        expect(await verb().turn(moving(late, { owner: dead, generation: 1, revision: 1 }))).toBe(null);
+        expect(await verb().turn(moving(turn, { owner: dead, generation: 1, revision: 1 }))).toBe(null);
+      });
+
+      test('takes over from a worker that has no row', async () => {
+        const turn = birth(fresh('shop'), { owner: fresh('nobody'), dueInMs: null, generation: 3 });
+        await apply(turn);
+        const heir = await enlisted();
+
+        const rows = await claimed(heir, turn.tenant);
+
+        expect(rows.map(({ id, owner, generation }) => [id, owner, generation])).toEqual([[turn.id, heir, 4]]);
+      });
+
+      test('takes what was handed something over, due or not, settled or waiting for a person', async () => {
+        const tenant = fresh('shop');
+        const settled = birth(tenant, { state: 'succeeded' });
+        const escalated = birth(tenant, { state: 'escalated' });
+        const later = birth(tenant, { state: 'unknown', dueInMs: minute });
+        const quiet = birth(tenant, { state: 'succeeded' });
+        for (const turn of [settled, escalated, later, quiet]) await apply(turn);
+        for (const turn of [settled, escalated, later])
+          await verb().handOver(handing(turn, 'h1', { said: turn.state }));
+
+        const rows = await claimed(await enlisted(), tenant);
+
+        expect(rows.map(({ id }) => id).sort()).toEqual([settled.id, escalated.id, later.id].sort());
+        expect(rows.flatMap(({ handovers }) => handovers).length).toBe(3);
+      });
+
+      test('takes one operation when asked for it, due or not, if it is unowned or its owner is dead', async () => {
+        const tenant = fresh('shop');
+        const unowned = birth(tenant, { dueInMs: minute });
+        const orphan = birth(tenant, { owner: fresh('nobody'), dueInMs: null });
+        const settled = birth(tenant, { state: 'succeeded' });
+        for (const turn of [unowned, orphan, settled]) await apply(turn);
+        const worker = await enlisted();
+
+        const rows = [
+          await verb().claim(worker, actions, 1, { tenant, id: unowned.id }),
+          await verb().claim(worker, actions, 1, { tenant, id: orphan.id }),
+          await verb().claim(worker, actions, 1, { tenant, id: settled.id }),
+          await verb().claim(worker, actions, 1, { tenant, id: 'no-such-operation' }),
+        ];
+
+        expect(rows.map((found) => found.map(({ id, generation }) => [id, generation]))).toEqual([
+          [[unowned.id, 2]],
+          [[orphan.id, 2]],
+          [[settled.id, 2]],
+          [],
+        ]);
+      });
+
+      test('leaves what the worker does not know how to run, due, asked for or orphaned', async () => {
+        await drain();
+        const tenant = fresh('shop');
+        const due = birth(tenant, { dueInMs: 0 }, { action: 'label.buy' });
+        const orphan = birth(tenant, { owner: fresh('nobody') }, { action: 'label.buy' });
+        const known = birth(tenant, { dueInMs: 1 });
+        for (const turn of [due, orphan, known]) await apply(turn);
+        await verb().handOver(handing(due, 'h1'));
+        await advance(10);
+        const worker = await enlisted();
+
+        const asked = await verb().claim(worker, ['payment.authorise'], 1, due);
+        const swept = await verb().claim(worker, ['payment.authorise'], 1);
+        const nothing = await verb().claim(worker, [], 10);
+
+        expect(asked).toEqual([]);
+        expect(swept.map(({ id }) => id)).toEqual([known.id]);
+        expect(nothing).toEqual([]);
+        expect((await claimed(worker, tenant)).length).toBe(2);
+      });
+
+      test('gives each operation to one of the workers that ask at the same moment', async () => {
+        await drain();
+        const tenant = fresh('shop');
+        await Promise.all(Array.from({ length: 40 }, () => apply(birth(tenant, { dueInMs: 0 }))));
+        const workers = await Promise.all(Array.from({ length: 8 }, enlisted));
+
+        const shares = await Promise.all(workers.map((worker) => verb().claim(worker, actions, 10)));
+
+        const ids = shares.flat().map(({ id }) => id);
+        expect(new Set(ids).size).toBe(ids.length);
+        expect((await claimed(await enlisted(), tenant)).length + ids.length).toBe(40);
+      });
+    });
+
+    describe('a worker', () => {
+      test('renews itself while its last renewal is younger than the time-out, and not when it is as old', async () => {
+        const [prompt, slow] = [fresh('worker'), fresh('worker')];
+
+        await still(async () => {
+          await verb().enlist(prompt);
+          await verb().enlist(slow);
+          await advance(14_999);
+          const inTime = await verb().renew(prompt, 15_000);
+          await advance(1);
+          const tooLate = await verb().renew(slow, 15_000);
+          await advance(14_998);
+          const again = await verb().renew(prompt, 15_000);
+
+          expect([inTime, tooLate, again]).toEqual([true, false, true]);
+        });
+      });
+
+      test('that never enlisted cannot renew itself', async () => {
+        expect(await verb().renew(fresh('worker'), 15_000)).toBe(false);
+      });
+
+      test('is buried when its last renewal is older than the time-out, and never lives again', async () => {
+        const [silent, lively] = [await enlisted(), await enlisted()];
+        const turn = birth(fresh('shop'), { owner: silent });
+        await apply(turn);
+        await advance(20_000);
+        await verb().enlist(lively);
+        const young = await enlisted();
+
+        const buried = await verb().bury(young, { timeoutMs: 15_000 });
+
+        expect(buried).toBeGreaterThanOrEqual(2);
+        await verb().enlist(silent);
+        expect(await verb().renew(silent, minute)).toBe(false);
+        expect(await verb().renew(young, minute)).toBe(true);
+        expect((await claimed(young, turn.tenant)).length).toBe(1);
+        expect(await verb().bury(young, { timeoutMs: 15_000 })).toBe(0);
+      });
+
+      test('that is alone declares all others dead and lives on', async () => {
+        const [first, second, alone] = [await enlisted(), await enlisted(), await enlisted()];
+
+        const buried = await verb().bury(alone, 'others');
+
+        expect(buried).toBeGreaterThanOrEqual(2);
+        expect([
+          await verb().renew(first, minute),
+          await verb().renew(second, minute),
+          await verb().renew(alone, minute),
+        ]).toEqual([false, false, true]);
+      });
+
+      test('that retires releases what it owns at once, and its own turns are refused from then on', async () => {
+        const tenant = fresh('shop');
+        const [leaving, next] = [await enlisted(), await enlisted()];
+        const turn = birth(tenant, { owner: leaving, dueInMs: minute });
+        await apply(turn);
+
+        await verb().retire(leaving);
+
+        const row = await rowOf(turn);
+        expect([row.owner, row.generation, row.revision]).toEqual([null, 2, 1]);
+        expect(await verb().renew(leaving, minute)).toBe(false);
+        expect(await verb().turn(moving(turn, { owner: leaving, generation: 1, revision: 1 }))).toBe(null);
+        expect((await claimed(next, tenant)).map(({ id }) => id)).toEqual([turn.id]);
+      });
+
+      test('that retires leaves what is settled or waits for a person without a due time', async () => {
+        const tenant = fresh('shop');
+        const leaving = await enlisted();
+        const turns = [
+          birth(tenant, { owner: leaving, state: 'succeeded' }),
+          birth(tenant, { owner: leaving, state: 'escalated' }),
+        ];
+        for (const turn of turns) await apply(turn);
+
+        await verb().retire(leaving);
+
+        for (const turn of turns) expect(await rowOf(turn)).toMatchObject({ owner: null, dueAt: null, generation: 2 });
+        expect(await claimed(await enlisted(), tenant)).toEqual([]);
+      });
+    });
+
+    describe('a hand-over', () => {
+      test('waits with its operation, the oldest first', async () => {
+        const turn = birth(fresh('shop'));
+        await apply(turn);
+        const ids = ['z', 'a', 'm', 'b'];
+
+        for (const id of ids) await verb().handOver(handing(turn, id, { id }));
+
+        const { handovers } = await rowOf(turn);
+        expect(handovers).toEqual(ids.map((id) => handing(turn, id, { id })));
+        const [claimedRow] = await claimed(await enlisted(), turn.tenant);
+        expect(claimedRow?.handovers).toEqual(handovers);
+      });
+
+      test('counts once however often it is repeated', async () => {
+        const turn = birth(fresh('shop'));
+        await apply(turn);
+
+        await Promise.all(Array.from({ length: 10 }, () => verb().handOver(handing(turn, 'h1', { said: 'found' }))));
+        await verb().handOver(handing(turn, 'h1', { said: 'absent' }));
+
+        expect((await rowOf(turn)).handovers).toEqual([handing(turn, 'h1', { said: 'found' })]);
+      });
+
+      test('goes with the turn that takes it, and only that one', async () => {
+        const turn = birth(fresh('shop'));
+        await apply(turn);
+        for (const id of ['h1', 'h2', 'h3']) await verb().handOver(handing(turn, id));
+
+        await apply(
+          moving(turn, { owner: null, generation: 1, revision: 1 }, { takes: ['h1', 'h3', 'never-handed-over'] }),
+        );
+
+        expect((await rowOf(turn)).handovers.map(({ handoverId }) => handoverId)).toEqual(['h2']);
+      });
+
+      test('is found by the worker that owns the operation, and by no other', async () => {
+        const tenant = fresh('shop');
+        const [owner, other] = [await enlisted(), await enlisted()];
+        const turns = [birth(tenant, { owner }), birth(tenant, { owner }), birth(tenant, { owner: other })];
+        for (const turn of turns) await apply(turn);
+        const [first, second] = turns.map(({ id }) => ({ tenant, id }));
+        for (const turn of [second, first, second]) if (turn) await verb().handOver(handing(turn, fresh('h')));
+
+        const found = await verb().handedOver(owner, 10);
+
+        expect(found).toEqual([second, first]);
+        expect(await verb().handedOver(owner, 1)).toEqual([second]);
+        expect(await verb().handedOver(other, 10)).toEqual([]);
+      });
+
+      test('may come before its operation', async () => {
+        const turn = birth(fresh('shop'));
+
+        await verb().handOver(handing(turn, 'h1'));
+        await apply(turn);
+
+        expect((await rowOf(turn)).handovers.length).toBe(1);
+      });
+    });
+
+    describe('two tenants that use the same names', () => {
+      test('have rows, identities and histories of their own', async () => {
+        const [left, right] = [fresh('shop'), fresh('shop')];
+        const same = { id: 'op-1', turn: 'turn-1' };
+        await apply({ ...birth(left, { snapshot: { of: 'left' } }, { key: 'order-17' }), ...same });
+        await apply({ ...birth(right, { snapshot: { of: 'right' } }, { key: 'order-17' }), ...same });
+        const turn = moving({ tenant: left, id: 'op-1' }, { owner: null, generation: 1, revision: 1 });
+
+        await apply({ ...turn, snapshot: { of: 'left, moved' } });
+
+        expect(await rowOf({ tenant: left, id: 'op-1' })).toMatchObject({
+          revision: 2,
+          snapshot: { of: 'left, moved' },
+        });
+        expect(await rowOf({ tenant: right, id: 'op-1' })).toMatchObject({ revision: 1, snapshot: { of: 'right' } });
+        expect((await verb().records({ tenant: right, id: 'op-1' })).length).toBe(1);
+        const identity = { action: 'payment.authorise', key: 'order-17' };
+        expect((await verb().readByIdentity({ ...identity, tenant: right }))?.tenant).toBe(right);
+        expect(await verb().readByIdentity({ ...identity, tenant: fresh('shop') })).toBe(null);
+      });
+
+      test('never take hand-overs of each other, nor of another operation of their own', async () => {
+        const [left, right] = [fresh('shop'), fresh('shop')];
+        const [ours, theirs, sibling] = [
+          { ...birth(left), id: 'op-1' },
+          { ...birth(right), id: 'op-1' },
+          { ...birth(left), id: 'op-2' },
+        ];
+        for (const turn of [ours, theirs, sibling]) {
+          await apply(turn);
+          await verb().handOver(handing(turn, 'h1', { for: turn.id, of: turn.tenant }));
+        }
+
+        await apply(moving(ours, { owner: null, generation: 1, revision: 1 }, { takes: ['h1'] }));
+
+        expect((await rowOf(ours)).handovers).toEqual([]);
+        expect((await rowOf(theirs)).handovers).toEqual([handing(theirs, 'h1', { for: 'op-1', of: right })]);
+        expect((await rowOf(sibling)).handovers).toEqual([handing(sibling, 'h1', { for: 'op-2', of: left })]);
+      });
+
+      test('claim only the operation they name', async () => {
+        const [left, right] = [fresh('shop'), fresh('shop')];
+        await apply({ ...birth(left), id: 'op-1' });
+        await apply({ ...birth(right), id: 'op-1' });
+
+        const rows = await verb().claim(await enlisted(), actions, 10, { tenant: left, id: 'op-1' });
+
+        expect(rows.map(({ tenant }) => tenant)).toEqual([left]);
+        expect((await rowOf({ tenant: right, id: 'op-1' })).owner).toBe(null);
+      });
+    });
+
+    describe('the list of doubts', () => {
+      test('has what is unknown, reconciling, escalated or contradicted, the longest first', async () => {
+        const tenant = fresh('shop');
+        const states = [
+          'escalated',
+          'succeeded',
+          'unknown',
+          'in-progress',
+          'failed',
+          'reconciling',
+          'pending',
+        ] as const;
+        const turns = states.map((state) => birth(tenant, { state, contradicted: state === 'failed' }));
+        for (const turn of turns) {
+          await apply(turn);
+          await advance(10);
+        }
+
+        const rows = await verb().doubts({ tenant, limit: 10, after: null });
+
+        expect(rows.map(({ state }) => state)).toEqual(['escalated', 'unknown', 'failed', 'reconciling']);
+        expect(rows.map((row) => ({ ...row, now: 0 }))).toEqual(
+          await Promise.all(rows.map(async (row) => ({ ...(await rowOf(row)), now: 0 }))),
+        );
+      });
+
+      test('is paged without omission or repetition', async () => {
+        const tenant = fresh('shop');
+        const turns = Array.from({ length: 7 }, () => birth(tenant, { state: 'unknown' }));
+        await still(async () => {
+          for (const [index, turn] of turns.entries()) {
+            await apply(turn);
+            if (index % 2 === 0) await advance(10);
+          }
+        });
+
+        const seen: string[] = [];
+        let after: OperationRef | null = null;
+        for (let page = 0; page < 4; page += 1) {
+          const rows: readonly OperationRow[] = await verb().doubts({ tenant, limit: 2, after });
+          seen.push(...rows.map(({ id }) => id));
+          after = rows.at(-1) ?? null;
+        }
+
+        expect(seen.length).toBe(7);
+        expect([...seen].sort()).toEqual(turns.map(({ id }) => id).sort());
+        expect(seen[0]).toBe(turns[0]?.id);
+      });
+
+      test('keeps its order and the place of its reader while doubts go on and end', async () => {
+        const tenant = fresh('shop');
+        const turns = Array.from({ length: 4 }, () => birth(tenant, { state: 'unknown' }));
+        for (const turn of turns) {
+          await apply(turn);
+          await advance(10);
+        }
+        const [first, second, third, fourth] = turns.map(({ id }) => ({ tenant, id }));
+        if (!first || !second || !third || !fourth) throw new Error('Four operations are needed.');
+        const was = { owner: null, generation: 1, revision: 1 };
+
+        await apply(moving(first, was, { state: 'succeeded' }));
+        await apply(moving(second, was, { state: 'reconciling' }));
+
+        const ids = async (after: OperationRef | null): Promise<string[]> =>
+          (await verb().doubts({ tenant, limit: 10, after })).map(({ id }) => id);
+        expect(await ids(null)).toEqual([second.id, third.id, fourth.id]);
+        expect(await ids(first)).toEqual([second.id, third.id, fourth.id]);
+        expect(await ids(second)).toEqual([third.id, fourth.id]);
+        expect(await ids(fourth)).toEqual([]);
+      });
+
+      test('is of one tenant when one is named, and of all otherwise', async () => {
+        const [left, right] = [birth(fresh('shop'), { state: 'unknown' }), birth(fresh('shop'), { state: 'unknown' })];
+        await apply(left);
+        await apply(right);
+
+        const ofOne = await verb().doubts({ tenant: left.tenant, limit: 1_000, after: null });
+        const ofAll = await verb().doubts({ tenant: null, limit: 10_000, after: null });
+
+        expect(ofOne.map(({ id }) => id)).toEqual([left.id]);
+        expect(ofAll.filter(({ id }) => id === left.id || id === right.id).length).toBe(2);
+      });
+    });
+
+    describe('a value', () => {
+      for (const [what, value] of values()) {
+        test(`holding ${what} comes back as it was, wherever it is stored`, async () => {
+          const stored = encode(value);
+          const turn = birth(
+            fresh('shop'),
+            { snapshot: { stored }, output: { stored }, records: [{ kind: 'end', attempt: 1, body: stored }] },
+            { input: stored },
+          );
+
+          await apply(turn);
+          await verb().handOver(handing(turn, 'h1', stored));
+
+          const row = await rowOf(turn);
+          const [record] = await verb().records(turn);
+          const found = [row.input, row.handovers[0]?.body, record?.body, row.snapshot, row.output];
+          expect(found).toStrictEqual([stored, stored, stored, { stored }, { stored }]);
+          expect(decode(row.input)).toStrictEqual(value);
+          expect(({} as Record<string, unknown>)['isAdmin']).toBe(undefined);
+        });
+      }
+    });
+
+    describe('an Error in a value', () => {
+      test('keeps its name, message, code and cause', async () => {
+        const declined = Object.assign(new Error('card declined', { cause: new TypeError('no route') }), {
+          code: 'E1',
+        });
+        const turn = birth(fresh('shop'), {}, { input: encode({ declined }) });
+
+        await apply(turn);
+
+        const row = await rowOf(turn);
+        expect(row.input).toStrictEqual(encode({ declined }));
+        expect(decode(row.input)).toMatchObject({
+          declined: {
+            name: 'Error',
+            message: 'card declined',
+            code: 'E1',
+            cause: { name: 'TypeError', message: 'no route' },
+          },
+        });
+      });
+    });
+
+    describe('a text', () => {
+      for (const [what, text] of texts()) {
+        test(`with ${what} names one thing as tenant, id, key, worker and hand-over`, async () => {
+          const unique = fresh('');
+          const tenant = `${text.slice(0, 120)}${unique}`;
+          const turn = {
+            ...birth(tenant, { owner: `${text}${unique}` }, { key: text }),
+            id: `${text.slice(0, 120)}id`,
+          };
+          await verb().enlist(`${text}${unique}`);
+
+          await apply(turn);
+          await verb().handOver(handing(turn, text));
+
+          const row = await rowOf(turn);
+          expect([row.tenant, row.id, row.key, row.owner]).toEqual([tenant, turn.id, text, `${text}${unique}`]);
+          expect(row.handovers).toEqual([handing(turn, text)]);
+          const identity = { tenant, action: 'payment.authorise', key: text };
+          expect((await verb().readByIdentity(identity))?.id).toBe(turn.id);
+          expect(await verb().handedOver(`${text}${unique}`, 5)).toEqual([{ tenant, id: turn.id }]);
+          await apply(moving(turn, { owner: `${text}${unique}`, generation: 1, revision: 1 }, { takes: [text] }));
+          expect((await rowOf(turn)).handovers).toEqual([]);
+        });
+      }
+
+      test('differs from every other, however alike they look', async () => {
+        const tenant = fresh('shop');
+        const alike = [
+          'a',
+          'A',
+          'a ',
+          ' a',
+          'a\n',
+          'é',
+          'e\u0301',
+          'ﬁ',
+          'fi',
+          'ß',
+          'ss',
+          'İ',
+          'i',
+          '\u200ba',
+          '1',
+          '1.0',
+          'null',
+        ];
+        const turns = alike.map((key) => birth(tenant, {}, { key }));
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        expect(countPresent(receipts)).toBe(alike.length);
+        const found = await Promise.all(
+          alike.map((key) => verb().readByIdentity({ tenant, action: 'payment.authorise', key })),
+        );
+        expect(found.map((row) => row?.id)).toEqual(turns.map(({ id }) => id));
+      });
+    });
+  });
+}
+
+/** Values that JSON or a database would lose or refuse, and how they are called in the name of a test. */
+function values(): [string, unknown][] {
+  const deep = Array.from({ length: 45 }).reduce<unknown>((inner, _, depth) => ({ depth, inner: [inner] }), 'core');
+  return [
+    ['a BigInt', { cents: 12_345_678_901_234_567_890n, none: 0n, debt: -1n }],
+    ['a Date', { at: new Date(0), before: new Date('1969-12-31T23:59:59.999Z') }],
+    [
+      'a Map and a Set',
+      {
+        stock: new Map<unknown, unknown>([
+          ['a', 1],
+          [2, new Map()],
+        ]),
+        seen: new Set([1, 'b', null]),
+      },
+    ],
+    ['undefined', { a: undefined, list: [undefined, 1, undefined] }],
+    ['NaN and the infinities', { a: Number.NaN, b: Number.POSITIVE_INFINITY, c: Number.NEGATIVE_INFINITY }],
+    ['a negative zero', { a: -0, b: 0, list: [-0] }],
+    ['the NUL character', { text: 'a\u0000b', 'na\u0000me': '\u0000' }],
+    ['half of a surrogate pair', { high: 'x\ud800y', low: '\udc00', whole: '\u{1f600}', 'k\ud83dey': 1 }],
+    [
+      'a name that means the prototype',
+      JSON.parse('{"__proto__":{"isAdmin":true},"constructor":1,"a":{"__proto__":2}}'),
+    ],
+    ['the signs the codec uses itself', { $: ['bigint', '1'], nested: [{ $: { $: null } }, '$', '{"$":[]}'] }],
+    ['numbers at the edge of a double', [2 ** 53 + 2, Number.MAX_VALUE, Number.MIN_VALUE, 0.1, -1e-7, 1e21]],
+    ['bytes', { bytes: new Uint8Array([0, 255, 128]) }],
+    [
+      'text of many kinds',
+      ['', ' ', '\n\t\r\b\f\\"\'', '\u2028\u2029', 'ǅ', '$1', "'; drop table sagacity.operation; --"],
+    ],
+    ['deep nesting', deep],
+    ['ten thousand parts', Array.from({ length: 5_000 }, (_, n) => ({ n }))],
+    ['nothing but null', null],
+    ['a bare text', 'plain'],
+  ];
+}
+
+/** Well-formed texts of at most 500 UTF-16 code units that a careless statement would misread. */
+function texts(): [string, string][] {
+  return [
+    ['an injection', `'; drop table sagacity.operation; --`],
+    ['a placeholder', '$1 ${2} :name ? %s'],
+    ['backslashes and quotes', `\\ \\\\ \\' "" E'\\n' $$ $tag$`],
+    ['JSON in it', `{"a":"b"}]'::jsonb`],
+    ['line ends and tabs', 'a\r\nb\tc'],
+    ['signs outside the basic plane, 500 long', '\u{1f6d2}'.repeat(250)],
+    [
+      'signs of three bytes, 500 long',
+      Array.from({ length: 500 }, (_, n) => String.fromCodePoint(0x4e00 + n * 17)).join(''),
+    ],
+    ['letters of the alphabet, 500 long', 'k'.repeat(500)],
+    ['both directions and marks', 'שלום\u202eabc\u202c e\u0301\u0327 \ufeff\u200d'],
+    ['the last signs of the planes', '\ufffd\uffff\u{10ffff}\ue000'],
+  ];
+}
+
+function birth(
+  tenant: string,
+  turn: Partial<Turn> = {},
+  born: { readonly key?: string; readonly action?: string; readonly input?: Json } = {},
+): Turn {
+  const { key = fresh('order'), action = 'payment.authorise', input = { amount: 1200 } } = born;
+  return {
+    tenant,
+    id: fresh('op'),
+    turn: fresh('turn'),
+    birth: { tenant, action, key, providerKey: `provider:${key}`, fingerprint: 'fp-1', input },
+    was: null,
+    owner: null,
+    generation: 1,
+    state: 'pending',
+    dueInMs: null,
+    reason: null,
+    contradicted: false,
+    snapshot: { value: turn.state ?? 'pending' },
+    output: null,
+    start: null,
+    records: [{ kind: 'moved', attempt: null, body: { to: turn.state ?? 'pending' } }],
+    takes: [],
+    ...turn,
+  };
+}
+
+function moving({ tenant, id }: OperationRef, was: Fence, turn: Partial<Turn> = {}): Turn {
+  return {
+    ...birth(tenant, { id, was, owner: was.owner, generation: was.generation, state: 'in-progress', ...turn }),
+    birth: null,
+  };
+}
+
+function starting(start: Partial<Start> = {}): Start {
+  return { sendWithinMs: 5_000, retentionMs: 60_000, insideWindow: false, ...start };
+}
+
+function handing({ tenant, id }: OperationRef, handoverId: string, body: Json = {}): Handover {
+  return { tenant, id, handoverId, body };
+}
+
+function timesOf(times: Omit<Receipt, 'revision' | 'now'>): Omit<Receipt, 'revision' | 'now'> {
+  const { since, dueAt, firstStartedAt, sendBy, windowEndsAt } = times;
+  return { since, dueAt, firstStartedAt, sendBy, windowEndsAt };
+}
+
+function countPresent(found: readonly unknown[]): number {
+  return found.filter((one) => one !== null).length;
+}
+
+function fresh(what: string): string {
+  return `${what}-${randomUUID()}`;
+}

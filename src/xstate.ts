@@ -1,1 +1,9 @@
-export {};
+/** The library's charts as XState machines, for the inspector and for drawing. */
+
+export {
+  type LookupAnswer,
+  type OperationContext,
+  type OperationEvent,
+  type OperationInput,
+  operationMachine,
+} from '../machines/operation.ts';

@@ -1,0 +1,241 @@
+/**
+ * One turn of an operation, computed: what happened goes in, the next row of the chart and the records of its history
+ * come out. Pure; nothing has happened until the store has written it. Several hand-overs and the event they waited
+ * for make one turn.
+ */
+
+import { attemptLearnt, type AttemptResult, type History } from '../domain/attempt.ts';
+import type { Json } from '../domain/json.ts';
+import { encode } from '../domain/codec.ts';
+import { isSettled, type OperationState } from '../domain/operation-state.ts';
+import { type Facts, type Policy, proof } from '../domain/policy.ts';
+import type { Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
+import type { KernelEvent, KernelRow } from '../kernel/row.ts';
+import type { LookupAnswer, OperationEvent } from '../../machines/operation.ts';
+import type { Handover, NewRecord, RecordKind } from '../ports/store.ts';
+import { fromBody, type HandedOver, type Verdict } from './handover.ts';
+import { contextOf, stateOf, withFacts } from './row.ts';
+
+/** What happened to an operation. `generation` is the one the chart gave to what ended or fired. */
+export type Happening =
+  | { readonly type: 'due'; readonly generation: number }
+  | {
+      readonly type: 'attempt.ended';
+      readonly generation: number;
+      readonly result: AttemptResult;
+      readonly body: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly type: 'lookup.answered';
+      readonly generation: number;
+      readonly answer: LookupAnswer;
+      readonly body: Readonly<Record<string, unknown>>;
+    }
+  | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
+  /** Nothing happened; the operation is given back. */
+  | { readonly type: 'released' };
+
+/** A turn that can be written. */
+export interface Advance {
+  readonly row: KernelRow;
+  readonly records: readonly NewRecord[];
+  readonly takes: readonly string[];
+  readonly contradicted: boolean;
+  /** What became of each hand-over, for those who wait for it. */
+  readonly answers: ReadonlyMap<string, HandoverAnswer>;
+}
+
+/** What became of a hand-over. */
+export type HandoverAnswer = { readonly accepted: true } | { readonly accepted: false; readonly why: string };
+
+/** The birth of an operation, with its first attempt when a slot is free. */
+export function birth(kernel: Kernel, policy: Policy, facts: Facts, startNow: boolean): Advance {
+  const born = kernel.start({ policy, facts });
+  const pause = born.row.timers['due'];
+  const started = startNow && pause !== undefined ? kernel.fire(born.row, 'due', pause.generation) : null;
+  const turn = started ?? born;
+  const states = [...born.visited, ...(started?.visited ?? [])];
+  return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, {})], states, new Map(), false);
+}
+
+/** The turn that follows from what happened, or null when it came too late to change anything. */
+export function advance(
+  kernel: Kernel,
+  row: KernelRow,
+  revision: number,
+  happening: Happening,
+  facts: Facts,
+): Advance | null {
+  const from = withFacts(row, facts);
+  switch (happening.type) {
+    case 'due': {
+      const turn = kernel.fire(from, 'due', happening.generation);
+      if (turn === null) return null;
+      const starts = stateOf(turn.row) === 'in-progress';
+      return written(turn.row, [fact(starts ? 'start' : 'moved', turn.row, {})], turn.visited, new Map(), false);
+    }
+    case 'attempt.ended': {
+      const turn = kernel.settle(from, 'attempt', happening.generation, { output: happening.result });
+      if (turn === null) return null;
+      return written(turn.row, [fact('end', row, happening.body)], turn.visited, new Map(), false);
+    }
+    case 'lookup.answered': {
+      const turn = kernel.settle(from, 'lookup', happening.generation, { output: happening.answer });
+      if (turn === null) return null;
+      return written(turn.row, [fact('lookup', row, happening.body)], turn.visited, new Map(), false);
+    }
+    case 'handed.over':
+      return takeOver(kernel, from, revision, happening.handovers);
+    case 'released':
+      return { row: from, records: [], takes: [], contradicted: false, answers: new Map() };
+  }
+}
+
+/** Evidence first, so that a decision is measured against everything that was known when it is applied. */
+function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: readonly Handover[]): Advance {
+  const said = handovers.map((handover) => ({ handover, body: fromBody(handover.body) }));
+  const inOrder = [
+    ...said.filter(({ body }) => body.kind === 'evidence'),
+    ...said.filter(({ body }) => body.kind !== 'evidence'),
+  ];
+  const answers = new Map<string, HandoverAnswer>();
+  const records: NewRecord[] = [];
+  const states: unknown[] = [];
+  let row = from;
+  let moved = false;
+  let contradicted = false;
+  for (const { handover, body } of inOrder) {
+    const applied = apply(kernel, row, body, revision, moved);
+    contradicted ||= applied.contradicted;
+    moved = true;
+    records.push({
+      kind: recordKind(body),
+      attempt: body.kind === 'evidence' ? body.attempt : null,
+      body: encode({ ...body, ...applied.answer, handoverId: handover.handoverId }, { onUnsupported: 'mark' }),
+    });
+    answers.set(handover.handoverId, applied.answer);
+    states.push(...applied.visited);
+    row = applied.row;
+  }
+  return {
+    ...written(row, records, states, answers, contradicted),
+    takes: handovers.map(({ handoverId }) => handoverId),
+  };
+}
+
+interface Applied {
+  readonly row: KernelRow;
+  readonly visited: readonly unknown[];
+  readonly answer: HandoverAnswer;
+  readonly contradicted: boolean;
+}
+
+function apply(kernel: Kernel, row: KernelRow, said: HandedOver, revision: number, moved: boolean): Applied {
+  switch (said.kind) {
+    case 'evidence':
+      return isSettled(stateOf(row))
+        ? setBeside(row, said.attempt, said.outcome)
+        : taken(
+            step(kernel, row, {
+              type: 'evidence.received',
+              attempt: said.attempt,
+              outcome: said.outcome,
+            }),
+          );
+    case 'cancel':
+      return isSettled(stateOf(row))
+        ? refused(row, `it is ${stateOf(row)} already, and success wins`)
+        : taken(step(kernel, row, { type: 'cancel.requested' }));
+    case 'verdict':
+      return decide(kernel, row, said, revision, moved);
+    default:
+      return refused(row, 'this version cannot read it');
+  }
+}
+
+function decide(kernel: Kernel, row: KernelRow, verdict: Verdict, revision: number, moved: boolean): Applied {
+  if (stateOf(row) === 'in-progress') return refused(row, 'an attempt is in flight; wait for its end');
+  if (moved || verdict.seen !== revision) {
+    return refused(row, `its history moved on from ${verdict.seen}; read it again and decide on what it says now`);
+  }
+  if (stateOf(row) !== 'escalated') return refused(row, `it is ${stateOf(row)}, not escalated`);
+  const event: OperationEvent =
+    verdict.outcome.type === 'look-up'
+      ? { type: 'lookup.requested' }
+      : { type: 'verdict.given', outcome: verdict.outcome };
+  if (!kernel.accepts(row, asEvent(event))) {
+    return refused(
+      row,
+      verdict.outcome.type === 'look-up'
+        ? 'its definition has no look-up'
+        : `"${verdict.outcome.type}" contradicts what is proven about it`,
+    );
+  }
+  return taken(step(kernel, row, event));
+}
+
+/** Evidence about something settled moves nothing; a contradiction marks it, for a person to see. */
+function setBeside(row: KernelRow, attempt: number, outcome: AttemptResult): Applied {
+  const context = contextOf(row);
+  const history = attemptLearnt(context.history, attempt, outcome);
+  return {
+    row: { ...row, context: { ...context, history } },
+    visited: [],
+    answer: { accepted: true },
+    contradicted: contradicts(stateOf(row), context.history, history, context.policy),
+  };
+}
+
+function contradicts(state: OperationState, before: History, after: History, policy: Policy): boolean {
+  const was = proof(before, policy).type;
+  const is = proof(after, policy).type;
+  if (was === is) return false;
+  if (is === 'two-effects') return true;
+  return state === 'succeeded' ? is !== 'effect' : is === 'effect';
+}
+
+function taken(turn: KernelTurn): Applied {
+  return { row: turn.row, visited: turn.visited, answer: { accepted: true }, contradicted: false };
+}
+
+function refused(row: KernelRow, why: string): Applied {
+  return { row, visited: [], answer: { accepted: false, why }, contradicted: false };
+}
+
+function step(kernel: Kernel, row: KernelRow, event: OperationEvent): KernelTurn {
+  return kernel.step(row, asEvent(event));
+}
+
+function asEvent(event: OperationEvent): KernelEvent {
+  // The chart's own events are plain objects with a type.
+  return event as unknown as KernelEvent;
+}
+
+function recordKind(said: HandedOver): RecordKind {
+  return said.kind === 'evidence' ? 'evidence' : said.kind === 'cancel' ? 'cancel' : 'verdict';
+}
+
+function fact(kind: RecordKind, row: KernelRow, body: Readonly<Record<string, unknown>>): NewRecord {
+  const attempts = contextOf(row).history.attempts.length;
+  const concerns = kind === 'start' || kind === 'end';
+  return { kind, attempt: concerns ? attempts : null, body: encode(body, { onUnsupported: 'mark' }) };
+}
+
+/** The last record of a turn tells the states it passed through. */
+function written(
+  row: KernelRow,
+  records: readonly NewRecord[],
+  visited: readonly unknown[],
+  answers: ReadonlyMap<string, HandoverAnswer>,
+  contradicted: boolean,
+): Advance {
+  const last = records.at(-1);
+  const states: Json = visited.filter((state): state is string => typeof state === 'string');
+  const told =
+    last === undefined ? [] : [...records.slice(0, -1), { ...last, body: { ...objectOf(last.body), states } }];
+  return { row, records: told, takes: [], contradicted, answers };
+}
+
+function objectOf(body: Json): { readonly [name: string]: Json } {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as { [name: string]: Json }) : {};
+}

@@ -1,0 +1,51 @@
+/**
+ * Makes one turn durable, or finds out that it is not. A reply lost from the database is an unknown outcome too: the
+ * identical turn is repeated until the store answers, and the turn's id in the row tells whether an earlier
+ * repetition was written. Nothing of the operation moves on before.
+ */
+
+import { isSagacityError, type SagacityError } from '../domain/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { OperationRow, Receipt, Store, Turn } from '../ports/store.ts';
+
+/** The turn is durable, or the store refused it and holds `row` instead (null: no such operation). */
+export type Committed =
+  | { readonly type: 'written'; readonly receipt: Receipt }
+  | { readonly type: 'refused'; readonly row: OperationRow | null };
+
+const PAUSE_MS = 100;
+const PAUSE_MAX_MS = 2_000;
+
+/**
+ * Writes `turn`. While the store is unavailable or in doubt the turn is repeated until `giveUp` says stop; then the
+ * store's last error is thrown and whether the turn was written stays open.
+ */
+export async function commit(
+  store: Store,
+  clock: Clock,
+  turn: Turn,
+  giveUp: (error: SagacityError) => boolean,
+): Promise<Committed> {
+  let pause = PAUSE_MS;
+  for (;;) {
+    try {
+      const receipt = await store.turn(turn);
+      if (receipt !== null) return { type: 'written', receipt };
+      const row = await readBack(store, turn);
+      return row?.turn === turn.turn ? { type: 'written', receipt: receiptOf(row) } : { type: 'refused', row };
+    } catch (error) {
+      if (!isSagacityError(error) || !error.retryable || giveUp(error)) throw error;
+      await new Promise<void>((resume) => clock.after(pause, resume));
+      pause = Math.min(pause * 2, PAUSE_MAX_MS);
+    }
+  }
+}
+
+function readBack(store: Store, turn: Turn): Promise<OperationRow | null> {
+  return turn.birth === null ? store.read(turn) : store.readByIdentity(turn.birth);
+}
+
+function receiptOf(row: OperationRow): Receipt {
+  const { revision, now, since, dueAt, firstStartedAt, sendBy, windowEndsAt } = row;
+  return { revision, now, since, dueAt, firstStartedAt, sendBy, windowEndsAt };
+}

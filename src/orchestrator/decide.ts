@@ -1,0 +1,217 @@
+/**
+ * What people do: read what is in doubt, and decide it. A decision is handed over like any other word about an
+ * operation, bound to the history number it was made on; only the owner's turn applies or refuses it.
+ */
+
+import { encode } from '../domain/codec.ts';
+import { type Duration, milliseconds } from '../domain/duration.ts';
+import { inputInvalid, resolutionRefused } from '../domain/errors.ts';
+import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import type { NotApplied, Settling } from '../domain/outcome.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
+import type { HandoverAnswer } from './advance.ts';
+import type { Driver } from './driver.ts';
+import type { HandedOver, Verdict } from './handover.ts';
+import { isOutcome } from './perform.ts';
+import { existing } from './run.ts';
+import type { Watchers } from './watchers.ts';
+
+/** An operation that waits for proof or for a person, or that was contradicted after it had settled. */
+export interface Doubt {
+  readonly id: string;
+  readonly tenant: string;
+  readonly action: string;
+  readonly key: string;
+  /** The key the provider knows it by. */
+  readonly idempotencyKey: string;
+  readonly state: OperationState;
+  readonly reason: EscalationReason | null;
+  /** When it came into this state. */
+  readonly since: Date;
+  /** When the library acts next by itself; null: it waits for a person. */
+  readonly dueAt: Date | null;
+  /** Until when the provider knows the key; null: it does not, or nothing was sent yet. */
+  readonly windowEndsAt: Date | null;
+  readonly contradictedAt: Date | null;
+  /** The history number to decide on: give it back as `seen`. */
+  readonly seen: number;
+}
+
+/** Who decides, on what ground, and on which history number. */
+export interface Decision {
+  readonly by: string;
+  /** What the decision rests on: a record's id, a mail, a look at the provider's dashboard. Kept for good. */
+  readonly evidence: string;
+  readonly seen: number;
+  /** How long to wait for the decision to be applied. Default `'10s'`. */
+  readonly within?: Duration;
+}
+
+/** `applied`: it is durable and the operation has moved. `waiting`: it is durable and will be applied or refused. */
+export type Decided = { readonly status: 'applied' } | { readonly status: 'waiting' };
+
+/** Whether a cancellation still came in time to be heeded; the result tells how the operation ended. */
+export type Cancelled = { readonly status: 'accepted' | 'too-late' | 'waiting' };
+
+export interface Deciding {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly watchers: Watchers;
+  readonly driver: Driver;
+}
+
+/** Pages of {@link doubtsOf} hold this many unless told otherwise. */
+const PAGE = 100;
+
+const WITHIN: Duration = '10s';
+
+/** Reads the history this often while it waits for another process to apply what was handed over. */
+const POLL_MS = 500;
+
+export async function doubtsOf(
+  store: Store,
+  query: { readonly tenant: string | null; readonly limit?: number; readonly after?: Pick<Doubt, 'tenant' | 'id'> },
+): Promise<readonly Doubt[]> {
+  const rows = await store.doubts({ tenant: query.tenant, limit: query.limit ?? PAGE, after: query.after ?? null });
+  return rows.map(doubtOf);
+}
+
+function doubtOf(row: OperationRow): Doubt {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    action: row.action,
+    key: row.key,
+    idempotencyKey: row.providerKey,
+    state: row.state,
+    // The chart writes reasons from the closed list only.
+    reason: row.reason as EscalationReason | null,
+    since: new Date(row.since),
+    dueAt: row.dueAt === null ? null : new Date(row.dueAt),
+    windowEndsAt: row.windowEndsAt === null ? null : new Date(row.windowEndsAt),
+    contradictedAt: row.contradictedAt === null ? null : new Date(row.contradictedAt),
+    seen: row.revision,
+  };
+}
+
+/**
+ * Decides an escalated operation: it succeeded, it failed, or it is proven not to have been applied and is sent once
+ * more. Rejects with RESOLUTION_REFUSED when the history has moved, an attempt is in flight, or the decision
+ * contradicts what is proven.
+ */
+export async function resolve(
+  deciding: Deciding,
+  ref: OperationRef,
+  outcome: Settling | NotApplied,
+  decision: Decision,
+): Promise<Decided> {
+  const type = isOutcome(outcome) ? outcome.type : 'no outcome';
+  if (type !== 'succeeded' && type !== 'failed' && type !== 'not-applied') {
+    throw inputInvalid(
+      `A decision on ${ref.id} says ${type}. Write succeeded(...), failed(code) or notApplied(reason).`,
+    );
+  }
+  const stored: Verdict['outcome'] =
+    outcome.type === 'succeeded'
+      ? { ...outcome, output: encode(outcome.output, { onUnsupported: 'refuse', rootName: 'output' }) }
+      : outcome;
+  return decide(deciding, ref, stored, decision);
+}
+
+/** Asks the provider once more about an escalated operation, at a person's word. */
+export function requestLookUp(deciding: Deciding, ref: OperationRef, decision: Decision): Promise<Decided> {
+  return decide(deciding, ref, { type: 'look-up' }, decision);
+}
+
+async function decide(
+  deciding: Deciding,
+  ref: OperationRef,
+  outcome: Verdict['outcome'],
+  decision: Decision,
+): Promise<Decided> {
+  refuseNameless(decision.by, 'by');
+  refuseNameless(decision.evidence, 'evidence');
+  if (!Number.isSafeInteger(decision.seen)) {
+    throw inputInvalid('seen is not a history number. Give back the `seen` that operator.doubts() showed.');
+  }
+  const row = await existing(deciding.store, ref);
+  if (row.revision !== decision.seen) {
+    throw resolutionRefused(ref.id, `its history moved on from ${decision.seen} to ${row.revision}; read it again.`, {
+      seen: decision.seen,
+      revision: row.revision,
+    });
+  }
+  const { by, evidence, seen } = decision;
+  const answer = await handOverAndWait(
+    deciding,
+    ref,
+    { kind: 'verdict', outcome, by, evidence, seen },
+    decision.within,
+  );
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`, { seen });
+  return { status: 'applied' };
+}
+
+/** Asks for an operation to be given up. Success wins: what has happened, or may have, is not undone by this. */
+export async function cancel(
+  deciding: Deciding,
+  ref: OperationRef,
+  who: { readonly by: string; readonly reason: string; readonly within?: Duration },
+): Promise<Cancelled> {
+  refuseNameless(who.by, 'by');
+  refuseNameless(who.reason, 'reason');
+  await existing(deciding.store, ref);
+  const { by, reason } = who;
+  const answer = await handOverAndWait(deciding, ref, { kind: 'cancel', by, reason }, who.within);
+  if (answer === null) return { status: 'waiting' };
+  return { status: answer.accepted ? 'accepted' : 'too-late' };
+}
+
+function refuseNameless(value: unknown, what: string): void {
+  if (typeof value === 'string' && value.trim() !== '') return;
+  throw inputInvalid(`${what} is missing. A decision is kept with who made it and why: write a non-empty text.`);
+}
+
+/** Null when it is not applied within the time: it is durable, and will be. */
+async function handOverAndWait(
+  { store, clock, watchers, driver }: Deciding,
+  ref: OperationRef,
+  said: HandedOver,
+  within: Duration = WITHIN,
+): Promise<HandoverAnswer | null> {
+  const deadline = clock.monotonic() + milliseconds(within, 'within');
+  const handoverId = driver.newHandoverId();
+  watchers.await(handoverId);
+  let told = () => {};
+  const endWatch = watchers.watch(ref, () => told());
+  try {
+    await driver.handOver(ref, said, handoverId);
+    for (;;) {
+      const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, ref, handoverId));
+      const left = deadline - clock.monotonic();
+      if (answer !== null || left <= 0) return answer;
+      await new Promise<void>((resume) => {
+        const cancelTimer = clock.after(Math.min(POLL_MS, left), resume);
+        told = () => {
+          cancelTimer();
+          resume();
+        };
+      });
+    }
+  } finally {
+    endWatch();
+    watchers.forget(handoverId);
+  }
+}
+
+async function answerInHistory(store: Store, ref: OperationRef, handoverId: string): Promise<HandoverAnswer | null> {
+  for (const { body } of await store.records(ref)) {
+    // Record bodies are objects of the orchestrator's own making.
+    const told = body as { handoverId?: string; accepted?: boolean; why?: string };
+    if (told.handoverId !== handoverId) continue;
+    return told.accepted === false ? { accepted: false, why: told.why ?? 'it was refused' } : { accepted: true };
+  }
+  return null;
+}

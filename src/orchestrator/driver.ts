@@ -1,0 +1,562 @@
+/**
+ * Drives operations: every turn is computed, written, and only then acted upon. What this process holds is a copy;
+ * the store's row is the truth, and a turn that the store refuses means that somebody else holds the operation now.
+ * Events of one operation are taken one after the other; operations do not wait for each other.
+ */
+
+import { decode } from '../domain/codec.ts';
+import { isSagacityError } from '../domain/errors.ts';
+import type { AttemptResult } from '../domain/attempt.ts';
+import { type Facts, isResubmission } from '../domain/policy.ts';
+import type { Operation } from '../define/operation.ts';
+import type { Kernel } from '../kernel/kernel.ts';
+import type { KernelRow } from '../kernel/row.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Random } from '../ports/random.ts';
+import type { Birth, OperationRef, OperationRow, Receipt, Start, Store, Turn } from '../ports/store.ts';
+import type { Wake, Waker } from '../ports/waker.ts';
+import { advance, type Advance, birth, type Happening } from './advance.ts';
+import { commit } from './commit.ts';
+import { type Evidence, type HandedOver, toBody } from './handover.ts';
+import { lookUp } from './look-up.ts';
+import { perform } from './perform.ts';
+import { contextOf, fromStored, stateOf, toStored } from './row.ts';
+import type { Slots } from './slots.ts';
+import type { Watchers } from './watchers.ts';
+import type { Worker } from './worker.ts';
+
+/** What the driver works with. */
+export interface Surroundings {
+  readonly store: Store;
+  readonly waker: Waker;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly kernel: Kernel;
+  readonly definitions: ReadonlyMap<string, Operation>;
+  readonly slots: Slots;
+  readonly watchers: Watchers;
+  readonly worker: Worker;
+}
+
+/** An operation that this worker owns. */
+interface Held {
+  readonly ref: OperationRef;
+  readonly definition: Operation;
+  readonly idempotencyKey: string;
+  readonly input: unknown;
+  readonly worker: string;
+  readonly generation: number;
+  row: KernelRow;
+  told: Told;
+  /** Events are taken in this order, one at a time. */
+  queue: Promise<void>;
+  attempt: AbortController | null;
+  lookup: AbortController | null;
+  dropped: boolean;
+}
+
+/** What the store said last about the row, and when this process heard it. */
+interface Told {
+  readonly revision: number;
+  readonly now: number;
+  readonly heardAt: number;
+  readonly dueAt: number | null;
+  readonly sendBy: number | null;
+  readonly windowEndsAt: number | null;
+}
+
+/** What is waiting and not due sooner than this is given back, and owned by nobody meanwhile. */
+const HOLD_MS = 10_000;
+
+/** A look-up that the store put off is tried again after this pause. */
+const LOOKUP_AGAIN_MS = 1_000;
+
+/** A turn that the store's window condition refused is computed again on fresh facts, this often at most. */
+const RECOMPUTE_MAX = 3;
+
+export class Driver {
+  readonly #around: Surroundings;
+  readonly #held = new Map<string, Held>();
+  readonly #running = new Set<Promise<void>>();
+  #draining = false;
+  #closed = false;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
+
+  /** Nothing new is begun from now on; what is in flight goes on. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Resolves when nothing is in flight any more. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
+  }
+
+  /** Aborts what is in flight; its outcome is recorded as unknown. */
+  abort(): void {
+    const why = new Error('The orchestrator is stopping.');
+    for (const held of this.#held.values()) {
+      held.attempt?.abort(why);
+      held.lookup?.abort(why);
+    }
+  }
+
+  /** Writes nothing from now on. */
+  close(): void {
+    this.#closed = true;
+    this.dropAll();
+  }
+
+  /** Forgets what it holds without writing: another worker owns it. Attempts in flight go on and become evidence. */
+  dropAll(): void {
+    for (const held of this.#held.values()) this.#drop(held);
+  }
+
+  holds(ref: OperationRef): boolean {
+    return this.#held.has(keyOf(ref));
+  }
+
+  /**
+   * Creates an operation, with its first attempt when a slot is free. Resolves when it is durable, or to the row that
+   * has the identity already.
+   */
+  async submit(
+    definition: Operation,
+    ref: OperationRef,
+    born: Birth,
+    input: unknown,
+    mayStart: boolean,
+  ): Promise<{ created: true } | { created: false; row: OperationRow }> {
+    const { store, clock, random, kernel, slots, worker } = this.#around;
+    const giveBack = mayStart && !this.#draining ? slots.tryTake() : null;
+    try {
+      const stamp = clock.monotonic();
+      const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
+      const made = birth(kernel, definition.policy, facts, giveBack !== null);
+      const owner = giveBack === null ? null : worker.id;
+      const turn = this.#turnOf(ref, made, {
+        birth: born,
+        was: null,
+        owner,
+        generation: owner === null ? 0 : 1,
+        start: giveBack === null ? null : startOf(made.row),
+        dueInMs: giveBack === null ? 0 : null,
+      });
+      const deadline = clock.monotonic() + SUBMIT_PATIENCE_MS;
+      let inDoubt = false;
+      const committed = await commit(store, clock, turn, ({ code }) => {
+        inDoubt ||= code === 'STORE_IN_DOUBT';
+        // A store that is known not to have written anything is the caller's to try again, at once.
+        return !inDoubt || this.#closed || clock.monotonic() >= deadline;
+      }).catch((error: unknown) => {
+        if (inDoubt) this.#retakeLater(ref);
+        throw error;
+      });
+      if (committed.type === 'refused') {
+        if (committed.row === null)
+          throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+        return { created: false, row: committed.row };
+      }
+      this.#around.watchers.changed(ref);
+      if (giveBack === null) {
+        this.#wake(ref, 0, 0);
+        return { created: true };
+      }
+      const held = this.#hold(ref, definition, born.providerKey, input, 1, made.row, committed.receipt);
+      this.#perform(held, stamp, giveBack);
+      return { created: true };
+    } catch (error) {
+      giveBack?.();
+      throw error;
+    }
+  }
+
+  /** Takes up an operation this worker has just claimed. */
+  takeUp(claimed: OperationRow): void {
+    const definition = this.#around.definitions.get(claimed.action);
+    if (definition === undefined || this.#closed) return;
+    const receipt: Receipt = claimed;
+    const row = fromStored(claimed);
+    const held = this.#hold(
+      claimed,
+      definition,
+      claimed.providerKey,
+      decode(claimed.input),
+      claimed.generation,
+      row,
+      receipt,
+    );
+    if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
+    if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
+    this.#enqueue(held, () => this.#goOn(held));
+  }
+
+  /** Something was handed over to an operation; applied now if this worker holds it. */
+  attend(ref: OperationRef): boolean {
+    const held = this.#held.get(keyOf(ref));
+    if (held === undefined) return false;
+    this.#enqueue(held, async () => {
+      const stored = await this.#around.store.read(ref);
+      if (stored !== null && stored.handovers.length > 0) await this.#applyHandovers(held, stored);
+    });
+    return true;
+  }
+
+  /** The time an operation waited for has come. */
+  woken(wake: Wake): boolean {
+    const held = this.#held.get(keyOf({ tenant: wake.tenant, id: wake.operationId }));
+    if (held === undefined) return false;
+    if (held.generation === wake.generation) this.#enqueue(held, () => this.#goOn(held));
+    return true;
+  }
+
+  #hold(
+    ref: OperationRef,
+    definition: Operation,
+    idempotencyKey: string,
+    input: unknown,
+    generation: number,
+    row: KernelRow,
+    receipt: Receipt,
+  ): Held {
+    const before = this.#held.get(keyOf(ref));
+    if (before !== undefined) this.#drop(before);
+    const held: Held = {
+      ref: { tenant: ref.tenant, id: ref.id },
+      definition,
+      idempotencyKey,
+      input,
+      worker: this.#around.worker.id,
+      generation,
+      row,
+      told: this.#toldBy(receipt),
+      queue: Promise.resolve(),
+      attempt: null,
+      lookup: null,
+      dropped: false,
+    };
+    this.#held.set(keyOf(ref), held);
+    return held;
+  }
+
+  #drop(held: Held): void {
+    held.dropped = true;
+    if (this.#held.get(keyOf(held.ref)) === held) this.#held.delete(keyOf(held.ref));
+  }
+
+  /** Runs `job` when it is its turn, or `otherwise` if the operation is not held any more by then. */
+  #enqueue(held: Held, job: () => Promise<void>, otherwise: () => void = () => {}): void {
+    held.queue = held.queue.then(async () => {
+      if (held.dropped || this.#closed) return otherwise();
+      try {
+        await job();
+      } catch (error) {
+        this.#around.logger.error(
+          { operation: held.ref.id, tenant: held.ref.tenant, error },
+          'operation could not go on',
+        );
+        this.#drop(held);
+        this.#retakeLater(held.ref);
+      }
+    });
+    this.#track(held.queue);
+  }
+
+  /** Reads an operation that this worker may own without holding it, and takes it up again if it does. */
+  #retakeLater(ref: OperationRef): void {
+    const { clock, store, worker } = this.#around;
+    clock.after(RETAKE_PAUSE_MS, () => {
+      if (this.#closed || this.#draining || this.holds(ref)) return;
+      const retaking = store.read(ref).then(
+        (row) => {
+          if (row !== null && row.owner === worker.id && !this.holds(ref)) this.takeUp(row);
+        },
+        () => this.#retakeLater(ref),
+      );
+      this.#track(retaking);
+    });
+  }
+
+  #track(work: Promise<void>): void {
+    this.#running.add(work);
+    void work.finally(() => this.#running.delete(work));
+  }
+
+  /** Does what is due, or arms a wake for when it is. */
+  async #goOn(held: Held): Promise<void> {
+    const { row, told } = held;
+    const { slots } = this.#around;
+    const due = row.timers['due'];
+    const lookup = row.children['lookup'];
+    if (due === undefined && lookup === undefined) {
+      if (stateOf(row) !== 'in-progress') await this.#write(held, { type: 'released' });
+      return;
+    }
+    const waitMs = told.dueAt === null ? 0 : told.dueAt - this.#storeNow(held);
+    if (waitMs > 0) return this.#wake(held.ref, held.generation, waitMs);
+    if (this.#draining) return;
+    if (due !== undefined) {
+      // Waiting for a slot must not hold up what else happens to the operation.
+      this.#track(
+        slots.take().then((giveBack) => {
+          if (this.#draining) return giveBack();
+          return this.#enqueue(held, () => this.#begin(held, due.generation, giveBack), giveBack);
+        }),
+      );
+      return;
+    }
+    if (lookup !== undefined && held.lookup === null) this.#lookUp(held, lookup.generation);
+  }
+
+  async #begin(held: Held, generation: number, giveBack: () => void): Promise<void> {
+    const stamp = this.#around.clock.monotonic();
+    let performing = false;
+    try {
+      const written = await this.#write(held, { type: 'due', generation });
+      if (written && stateOf(held.row) === 'in-progress' && !held.dropped) {
+        performing = true;
+        this.#perform(held, stamp, giveBack);
+      }
+    } finally {
+      if (!performing) giveBack();
+    }
+  }
+
+  /** A start without an end, after a crash: nobody knows, and it is never run again on a guess. */
+  async #interrupted(held: Held): Promise<void> {
+    const attempt = held.row.children['attempt'];
+    if (attempt === undefined || held.attempt !== null) return;
+    const reason = 'the worker was lost before the outcome was recorded';
+    await this.#write(held, {
+      type: 'attempt.ended',
+      generation: attempt.generation,
+      result: { type: 'unknown', reason },
+      body: { outcome: 'unknown', reason },
+    });
+  }
+
+  #perform(held: Held, stamp: number, giveBack: () => void): void {
+    const { clock, worker } = this.#around;
+    const attempt = held.row.children['attempt'];
+    if (attempt === undefined) return giveBack();
+    const number = contextOf(held.row).history.attempts.length;
+    const abort = new AbortController();
+    held.attempt = abort;
+    const { sendWithinMs, timeoutMs } = contextOf(held.row).policy;
+    const performing = perform(
+      {
+        definition: held.definition,
+        input: held.input,
+        idempotencyKey: held.idempotencyKey,
+        number,
+        timeoutMs,
+        abort,
+        mayLeave: () => {
+          if (clock.monotonic() - stamp > sendWithinMs) return 'its time to be sent had passed';
+          if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
+          return null;
+        },
+        late: (result) => this.#late(held.ref, number, result),
+      },
+      clock,
+    ).then(({ result, body }) => {
+      giveBack();
+      held.attempt = null;
+      const late = () => this.#late(held.ref, number, result);
+      const happening: Happening = { type: 'attempt.ended', generation: attempt.generation, result, body };
+      // Not written: somebody else holds the operation, or it was settled meanwhile. Then it is evidence.
+      const record = async () => {
+        if (!(await this.#write(held, happening))) late();
+      };
+      return this.#enqueue(held, record, late);
+    });
+    this.#track(performing);
+  }
+
+  #lookUp(held: Held, generation: number): void {
+    const { clock, slots, store } = this.#around;
+    const abort = new AbortController();
+    held.lookup = abort;
+    const again = () => this.#wake(held.ref, held.generation, LOOKUP_AGAIN_MS);
+    const looking = slots.take().then(async (giveBack) => {
+      try {
+        // The store's time, read before the question is asked, bounds what an absence can prove.
+        const stored = await store.read(held.ref);
+        if (held.dropped || this.#draining) return;
+        if (stored?.owner !== held.worker || stored.generation !== held.generation) return this.#drop(held);
+        const { input, definition, idempotencyKey } = held;
+        const { timeoutMs } = contextOf(held.row).policy;
+        const looked = { definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
+        const { answer, body } = await lookUp(looked, clock);
+        if (this.#draining && abort.signal.aborted) return;
+        this.#enqueue(held, async () => {
+          held.lookup = null;
+          if (await this.#write(held, { type: 'lookup.answered', generation, answer, body })) return;
+          if (!held.dropped) await this.#goOn(held);
+        });
+      } catch (error) {
+        this.#around.logger.warn({ operation: held.ref.id, error }, 'look-up put off: the store did not answer');
+        held.lookup = null;
+        again();
+      } finally {
+        giveBack();
+      }
+    });
+    this.#track(looking);
+  }
+
+  /** Appends what an attempt brought after it had been given up; the owner's turn applies it. */
+  #late(ref: OperationRef, attempt: number, result: AttemptResult): void {
+    if (result.type === 'unknown' || this.#closed) return;
+    const evidence: Evidence = { kind: 'evidence', source: 'late-result', attempt, outcome: result };
+    this.#track(
+      this.handOver(ref, evidence, this.newHandoverId()).catch((error: unknown) => {
+        this.#around.logger.error({ operation: ref.id, error }, 'late result could not be kept');
+      }),
+    );
+  }
+
+  newHandoverId(): string {
+    return this.#around.random.id();
+  }
+
+  /** Appends a hand-over, repeating it through doubt, and sees to it that it is applied soon. */
+  async handOver(ref: OperationRef, said: HandedOver, handoverId: string): Promise<void> {
+    const { store, clock } = this.#around;
+    for (let pause = 100; ; pause = Math.min(pause * 2, 2_000)) {
+      try {
+        await store.handOver({ ...ref, handoverId, body: toBody(said) });
+        break;
+      } catch (error) {
+        if (!isSagacityError(error) || !error.retryable || this.#closed) throw error;
+        await new Promise<void>((resume) => clock.after(pause, resume));
+      }
+    }
+    if (!this.attend(ref)) this.#wake(ref, 0, 0);
+  }
+
+  async #applyHandovers(held: Held, stored: OperationRow): Promise<void> {
+    await this.#write(held, { type: 'handed.over', handovers: stored.handovers });
+    if (held.dropped) return;
+    const { history } = contextOf(held.row);
+    if (history.cancelled) held.attempt?.abort(new Error('The operation was cancelled.'));
+    await this.#goOn(held);
+  }
+
+  /**
+   * Writes the turn that follows from `happening`. False when it was not written: too late to change anything, or the
+   * operation is somebody else's now.
+   */
+  async #write(held: Held, happening: Happening): Promise<boolean> {
+    const { store, clock, kernel } = this.#around;
+    for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
+      const made = advance(kernel, held.row, held.told.revision, happening, this.#factsOf(held));
+      if (made === null) return false;
+      const waitMs = waitOf(made.row);
+      const keeps = stateOf(made.row) === 'in-progress' || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
+      const turn = this.#turnOf(held.ref, made, {
+        birth: null,
+        was: { owner: held.worker, generation: held.generation, revision: held.told.revision },
+        owner: keeps ? held.worker : null,
+        generation: held.generation,
+        start: happening.type === 'due' && stateOf(made.row) === 'in-progress' ? startOf(made.row) : null,
+        dueInMs: waitMs,
+      });
+      const committed = await commit(store, clock, turn, () => this.#closed);
+      if (committed.type === 'written') {
+        held.row = made.row;
+        held.told = this.#toldBy(committed.receipt);
+        if (!keeps) this.#drop(held);
+        if (waitMs !== null && keeps && waitMs <= 0) this.#enqueue(held, () => this.#goOn(held));
+        else if (waitMs !== null) this.#wake(held.ref, held.generation, waitMs);
+        this.#around.watchers.changed(held.ref, made.answers);
+        return true;
+      }
+      const { row } = committed;
+      const stillOurs =
+        row?.owner === held.worker && row.generation === held.generation && row.revision === held.told.revision;
+      if (!stillOurs) {
+        this.#around.logger.debug({ operation: held.ref.id }, 'claim lost: another worker holds the operation');
+        this.#drop(held);
+        return false;
+      }
+      held.told = this.#toldBy(row);
+    }
+    throw new Error(`The store refused a turn of operation ${held.ref.id} although its fence holds.`);
+  }
+
+  #turnOf(
+    ref: OperationRef,
+    made: Advance,
+    as: Pick<Turn, 'birth' | 'was' | 'owner' | 'generation' | 'start' | 'dueInMs'>,
+  ): Turn {
+    const { snapshot, output } = toStored(made.row);
+    return {
+      tenant: ref.tenant,
+      id: ref.id,
+      turn: this.#around.random.id(),
+      ...as,
+      state: stateOf(made.row),
+      reason: contextOf(made.row).reason,
+      contradicted: made.contradicted,
+      snapshot,
+      output,
+      records: made.records,
+      takes: made.takes,
+    };
+  }
+
+  #factsOf(held: Held): Facts {
+    const { sendBy, windowEndsAt } = held.told;
+    return { now: this.#storeNow(held), sendBy, windowEndsAt, random: this.#around.random.number() };
+  }
+
+  /** The store's time, as far as this process can tell without asking; never ahead of it by more than clocks drift. */
+  #storeNow(held: Held): number {
+    return held.told.now + (this.#around.clock.monotonic() - held.told.heardAt);
+  }
+
+  #toldBy(receipt: Receipt): Told {
+    const { revision, now, dueAt, sendBy, windowEndsAt } = receipt;
+    return { revision, now, dueAt, sendBy, windowEndsAt, heardAt: this.#around.clock.monotonic() };
+  }
+
+  #wake(ref: OperationRef, generation: number, delayMs: number): void {
+    if (this.#draining) return;
+    this.#around.waker.wake({ tenant: ref.tenant, operationId: ref.id, generation }, delayMs);
+  }
+}
+
+/** Pause before an operation that could not go on is taken up again. */
+const RETAKE_PAUSE_MS = 2_000;
+
+/** How long a submission bears with a store that is in doubt before it says so. */
+const SUBMIT_PATIENCE_MS = 30_000;
+
+function keyOf(ref: OperationRef): string {
+  return JSON.stringify([ref.tenant, ref.id]);
+}
+
+/** How long until something is due, or null: an attempt is running, or nothing will happen by itself. */
+function waitOf(row: KernelRow): number | null {
+  const due = row.timers['due'];
+  if (due !== undefined) return due.delayMs;
+  const lookup = row.children['lookup'];
+  if (lookup === undefined) return null;
+  // The chart gives its look-ups this input.
+  return (lookup.input as { delayMs: number }).delayMs;
+}
+
+function startOf(row: KernelRow): Start {
+  const { policy, history } = contextOf(row);
+  return {
+    sendWithinMs: policy.sendWithinMs,
+    retentionMs: policy.keyRetentionMs,
+    insideWindow: isResubmission(history),
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * What can be said about an operation by who does not own it, as it is stored in a hand-over. Only the owner's turn
+ * applies it. Bodies are read back defensively: a hand-over that nobody can read is recorded as refused, not lost.
+ */
+
+import type { AttemptResult } from '../domain/attempt.ts';
+import { decode, encode } from '../domain/codec.ts';
+import type { Json } from '../domain/json.ts';
+import type { Settling } from '../domain/outcome.ts';
+
+/** A result that came after its attempt had been given up, from the worker that made it. */
+export interface Evidence {
+  readonly kind: 'evidence';
+  readonly source: 'late-result';
+  readonly attempt: number;
+  readonly outcome: AttemptResult;
+}
+
+/** A person's decision, bound to the history number it was made on. */
+export interface Verdict {
+  readonly kind: 'verdict';
+  readonly outcome: Settling | { readonly type: 'not-applied'; readonly reason: string } | { readonly type: 'look-up' };
+  readonly by: string;
+  readonly evidence: string;
+  readonly seen: number;
+}
+
+export interface Cancellation {
+  readonly kind: 'cancel';
+  readonly by: string;
+  readonly reason: string;
+}
+
+export type HandedOver = Evidence | Verdict | Cancellation;
+
+export function toBody(said: HandedOver): Json {
+  return encode(said, { onUnsupported: 'mark' });
+}
+
+export function fromBody(body: Json): HandedOver {
+  // Written by `toBody` of this or an earlier version; the kind is checked where it is applied.
+  return decode(body) as HandedOver;
+}

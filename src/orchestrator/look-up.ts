@@ -1,0 +1,87 @@
+/**
+ * Asks the provider once what became of an operation. A look-up changes nothing there and proves only what it says:
+ * one that throws, or does not answer in time, is inconclusive.
+ */
+
+import { errorRecord } from '../domain/error-record.ts';
+import type { Operation } from '../define/operation.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { Finding, Settling } from '../domain/outcome.ts';
+import type { LookupAnswer } from '../../machines/operation.ts';
+import type { Clock } from '../ports/clock.ts';
+import { resultOf } from './perform.ts';
+
+export interface LookingUp {
+  readonly definition: Operation;
+  readonly input: unknown;
+  readonly idempotencyKey: string;
+  /** The store's time, read before this look-up begins. */
+  readonly beganAt: number;
+  readonly timeoutMs: number;
+  readonly abort: AbortController;
+}
+
+export interface LookupEnd {
+  readonly answer: LookupAnswer;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export async function lookUp(looking: LookingUp, clock: Clock): Promise<LookupEnd> {
+  const { beganAt, abort, timeoutMs } = looking;
+  let cancelTimer = () => {};
+  const timedOut = new Promise<Told>((resolve) => {
+    cancelTimer = clock.after(timeoutMs, () => {
+      resolve(unsure(`no answer within ${formatDuration(timeoutMs)}`));
+      abort.abort(new Error('The look-up took longer than the timeout.'));
+    });
+    abort.signal.addEventListener('abort', () => resolve(unsure('aborted')));
+  });
+  const { finding, body } = await Promise.race([ask(looking), timedOut]);
+  cancelTimer();
+  return { answer: { finding, beganAt }, body: { ...body, beganAt } };
+}
+
+interface Told {
+  readonly finding: LookupAnswer['finding'];
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): Told {
+  return { finding: { type: 'inconclusive', reason }, body: { finding: 'inconclusive', reason, ...more } };
+}
+
+async function ask({ definition, input, idempotencyKey, abort }: LookingUp): Promise<Told> {
+  const { find } = definition.options;
+  if (find === null) return unsure('the definition has no look-up');
+  let said: unknown;
+  try {
+    said = await find({ input, idempotencyKey, abortSignal: abort.signal });
+  } catch (thrown) {
+    return unsure('the look-up threw', { error: errorRecord(thrown) });
+  }
+  if (!isFinding(said)) return unsure('the look-up returned no finding');
+  if (said.type === 'inconclusive') return unsure(said.reason);
+  if (said.type === 'absent') return { finding: said, body: { finding: 'absent' } };
+  const records: Settling[] = [];
+  for (const record of said.records) {
+    const result = await resultOf(definition, record);
+    if (result.type === 'succeeded-unusably') {
+      const reference = result.reference ?? null;
+      return {
+        finding: { type: 'found-unusably', reference, why: result.reason },
+        body: { finding: 'found', unusable: result.reason, reference },
+      };
+    }
+    if (result.type !== 'succeeded' && result.type !== 'failed') return unsure('the record found is not settled');
+    records.push(result);
+  }
+  const [first, ...more] = records;
+  if (first === undefined) return unsure('the look-up found no record');
+  return { finding: { type: 'found', records: [first, ...more] }, body: { finding: 'found', records } };
+}
+
+function isFinding(said: unknown): said is Finding {
+  if (typeof said !== 'object' || said === null || !('type' in said)) return false;
+  if (said.type === 'found') return 'records' in said && Array.isArray(said.records);
+  return said.type === 'absent' || said.type === 'inconclusive';
+}

@@ -1,0 +1,385 @@
+/**
+ * The running thing: definitions, ports and the operations this process drives. It begins nothing that is not
+ * recorded, and whatever it holds may die with the process at any point: the store has everything that counts.
+ */
+
+import { type Duration, milliseconds } from '../domain/duration.ts';
+import {
+  definitionInvalid,
+  definitionMissing,
+  idempotencyConflict,
+  isSagacityError,
+  orchestratorStopped,
+} from '../domain/errors.ts';
+import { differingPaths } from '../domain/canonical.ts';
+import { decode } from '../domain/codec.ts';
+import { isSettled } from '../domain/operation-state.ts';
+import type { NotApplied, Settling } from '../domain/outcome.ts';
+import { isOperation, type Operation } from '../define/operation.ts';
+import type { CodeOf, OutputOf, SubmittedOf } from '../define/result.ts';
+import { operationMachine } from '../../machines/operation.ts';
+import { kernelOf } from '../kernel/kernel.ts';
+import type { CancelTimer, Clock } from '../ports/clock.ts';
+import { type Logger, silentLogger } from '../ports/logger.ts';
+import type { Random } from '../ports/random.ts';
+import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
+import type { Wake, Waker } from '../ports/waker.ts';
+import { accept } from './accept.ts';
+import {
+  cancel,
+  type Cancelled,
+  type Decided,
+  type Decision,
+  type Doubt,
+  doubtsOf,
+  requestLookUp,
+  resolve,
+} from './decide.ts';
+import { Driver } from './driver.ts';
+import { existing, type Run, runOf, type Submission } from './run.ts';
+import { Slots } from './slots.ts';
+import { Watchers } from './watchers.ts';
+import { Worker } from './worker.ts';
+
+export interface OrchestratorOptions {
+  /** Where everything durable is: `pgliteStore('./data')`, `memoryStore()`. */
+  readonly store: Store;
+  /** Every operation that is submitted here; inverses they name are found by themselves. */
+  readonly definitions: readonly AnyOperation[];
+  /** Fixes the tenant of every call. Without it each call names its own. */
+  readonly tenant?: string;
+  /** Attempts and look-ups carried out at once. Default 32. */
+  readonly concurrency?: number;
+  /** How often the store is asked for what no wake announced. Default `'1s'`. */
+  readonly sweepEvery?: Duration;
+  /** How often this worker renews its row, and after how long without it is dead. Default `'5s'` and `'15s'`. */
+  readonly heartbeat?: { readonly every: Duration; readonly timeout: Duration };
+  readonly logger?: Logger;
+}
+
+/** What the embedding chooses; the defaults are the system's clock, real chance and the in-process waker. */
+export interface Ports {
+  readonly waker: Waker;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** Any operation, whatever its types. */
+export type AnyOperation = Omit<Operation, '~types'> & { readonly '~types'?: CarriedTypes };
+
+interface CarriedTypes {
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly code: string;
+  readonly submitted: unknown;
+  readonly undo: unknown;
+}
+
+/** `tenant` is left out where `createOrchestrator({ tenant })` fixed it, and demanded where it did not. */
+export type PerCall<Fixed extends boolean, Options = unknown> = Fixed extends true
+  ? [options?: Options & { readonly tenant?: never }]
+  : [options: Options & { readonly tenant: string }];
+
+export type ForTenant<Fixed extends boolean> = Fixed extends true
+  ? { readonly tenant?: never }
+  : { readonly tenant: string };
+
+export interface Orchestrator<Fixed extends boolean = boolean> {
+  /** Opens the store, takes up what was left and begins to work. Rejects with one clear error when it cannot. */
+  start(): Promise<void>;
+  /**
+   * Begins nothing new, lets what is in flight end for up to `within` (default `'10s'`), then aborts it: its outcome
+   * is unknown and is found out after the next start. Closes the store. Calling it again returns the same promise.
+   */
+  stop(options?: { readonly within?: Duration }): Promise<void>;
+  /**
+   * Accepts an operation once per identity. Resolves when it is durable; of any number of simultaneous submissions of
+   * one identity exactly one is executed and the others get the same run. Rejects with INPUT_INVALID before anything
+   * is written, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
+   *
+   * Without `start()` the operation is stored and waits for a process that works.
+   */
+  submit<Definition extends AnyOperation>(
+    definition: Definition,
+    input: SubmittedOf<Definition>,
+    ...options: PerCall<Fixed>
+  ): Promise<Run<OutputOf<Definition>, CodeOf<Definition>>>;
+  /** The run of an operation that was submitted before, by its id. Rejects with OPERATION_NOT_FOUND. */
+  run(id: string, ...options: PerCall<Fixed>): Promise<Run>;
+  /** Asks for an operation to be given up; kept with who asked and why. Success wins. */
+  cancel(
+    id: string,
+    options: { readonly by: string; readonly reason: string; readonly within?: Duration } & ForTenant<Fixed>,
+  ): Promise<Cancelled>;
+  readonly operator: Operator<Fixed>;
+}
+
+/** The commands of who settles what could not be proven. */
+export interface Operator<Fixed extends boolean = boolean> {
+  /** Operations in doubt, longest first, a page at a time; with a fixed tenant only that tenant's. */
+  doubts(
+    options?: { readonly limit?: number; readonly after?: Pick<Doubt, 'tenant' | 'id'> } & (Fixed extends true
+      ? { readonly tenant?: never }
+      : { readonly tenant?: string }),
+  ): Promise<readonly Doubt[]>;
+  /** Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. */
+  resolve(id: string, outcome: Settling | NotApplied, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
+  /** Asks the provider once more about an escalated operation. */
+  lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
+}
+
+type Phase = 'new' | 'open' | 'started' | 'stopping';
+
+/** Claimed in one statement. */
+const CLAIM_LIMIT = 100;
+
+/** How long a stop waits for the store and for aborted executors, beyond its own `within`. */
+const STOP_PATIENCE_MS = 1_500;
+
+export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
+  const { store } = options;
+  const { clock, random, waker } = ports;
+  const logger = options.logger ?? silentLogger;
+  const definitions = registered(options.definitions);
+  const actions = [...definitions.keys()];
+  const sweepEveryMs = milliseconds(options.sweepEvery ?? '1s', 'sweepEvery');
+  const heartbeat = {
+    everyMs: milliseconds(options.heartbeat?.every ?? '5s', 'heartbeat.every'),
+    timeoutMs: milliseconds(options.heartbeat?.timeout ?? '15s', 'heartbeat.timeout'),
+  };
+  if (heartbeat.timeoutMs < 2 * heartbeat.everyMs) {
+    throw definitionInvalid(
+      'heartbeat.timeout is less than twice heartbeat.every.',
+      'Allow at least one lost renewal.',
+    );
+  }
+  const slots = new Slots(concurrencyOf(options.concurrency));
+  const watchers = new Watchers();
+  const worker = new Worker({ store, clock, random, logger }, heartbeat, () => driver.dropAll());
+  const driver: Driver = new Driver({
+    ...{ store, waker, clock, random, logger, definitions, slots, watchers, worker },
+    kernel: kernelOf(operationMachine),
+  });
+
+  let phase: Phase = 'new';
+  let opening: Promise<void> | null = null;
+  let starting: Promise<void> | null = null;
+  let stopping: Promise<void> | null = null;
+  let cancelSweep: CancelTimer = () => {};
+  let sweeping: Promise<void> = Promise.resolve();
+
+  function open(): Promise<void> {
+    opening ??= store.open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  }
+
+  async function start(): Promise<void> {
+    if (stopping !== null) throw orchestratorStopped('start');
+    starting ??= begin().catch((error: unknown) => {
+      starting = null;
+      throw error;
+    });
+    return starting;
+  }
+
+  async function begin(): Promise<void> {
+    await open();
+    await worker.start();
+    await waker.start((wake) => void woken(wake));
+    phase = 'started';
+    await sweep();
+    sweepLater();
+  }
+
+  function sweepLater(): void {
+    cancelSweep = clock.after(sweepEveryMs, () => {
+      sweeping = sweep();
+      void sweeping.finally(() => {
+        if (phase === 'started') sweepLater();
+      });
+    });
+  }
+
+  /** Finds what no wake announced: what is due, what was handed over, what dead workers left. */
+  async function sweep(): Promise<void> {
+    try {
+      await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
+      for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
+      while (phase === 'started' && slots.free > 0) {
+        const claimed = await claim(CLAIM_LIMIT);
+        if (claimed.length < CLAIM_LIMIT) break;
+      }
+    } catch (error) {
+      logger.warn({ worker: worker.id, error }, 'sweep did not reach the store; the next one will');
+    }
+  }
+
+  async function claim(limit: number, only?: OperationRef): Promise<readonly OperationRow[]> {
+    try {
+      const claimed = await store.claim(worker.id, actions, limit, only);
+      for (const row of claimed) driver.takeUp(row);
+      return claimed;
+    } catch (error) {
+      // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
+      if (isSagacityError(error, 'STORE_IN_DOUBT')) await worker.replace();
+      throw error;
+    }
+  }
+
+  async function woken(wake: Wake): Promise<void> {
+    if (phase !== 'started' || driver.woken(wake)) return;
+    try {
+      await claim(1, { tenant: wake.tenant, id: wake.operationId });
+    } catch (error) {
+      logger.debug({ operation: wake.operationId, error }, 'a wake did not reach the store; the sweep will');
+    }
+  }
+
+  async function stop(within: Duration): Promise<void> {
+    const withinMs = milliseconds(within, 'within');
+    const wasStarted = phase === 'started';
+    phase = 'stopping';
+    cancelSweep();
+    driver.drain();
+    await soon(waker.stop(), STOP_PATIENCE_MS);
+    await soon(sweeping, STOP_PATIENCE_MS);
+    if (!(await soon(driver.idle(), withinMs))) {
+      driver.abort();
+      await soon(driver.idle(), STOP_PATIENCE_MS);
+    }
+    driver.close();
+    worker.stop();
+    if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
+    if (opening !== null) await soon(store.close(), STOP_PATIENCE_MS);
+  }
+
+  /** True if `work` ended in time. */
+  async function soon(work: Promise<unknown>, withinMs: number): Promise<boolean> {
+    let cancelTimer: CancelTimer = () => {};
+    const late = new Promise<false>((resume) => {
+      cancelTimer = clock.after(withinMs, () => resume(false));
+    });
+    const ended = work.then(
+      () => true,
+      (error: unknown) => {
+        logger.warn({ error }, 'something did not stop cleanly');
+        return true;
+      },
+    );
+    const inTime = await Promise.race([ended, late]);
+    cancelTimer();
+    return inTime;
+  }
+
+  async function ready(verb: string): Promise<void> {
+    if (stopping !== null) throw orchestratorStopped(verb);
+    await open();
+  }
+
+  function tenantOf(given: { readonly tenant?: string | undefined } | undefined): string {
+    // A tenant that is missing or malformed is refused where identities are made.
+    return options.tenant ?? given?.tenant ?? '';
+  }
+
+  async function submit(
+    given: AnyOperation,
+    submitted: unknown,
+    perCall?: { readonly tenant?: string },
+  ): Promise<Run<never, never>> {
+    const definition = definitions.get(given.action);
+    if (definition === undefined || definition !== given) throw definitionMissing(given.action);
+    const { ref, birth, input } = await accept(definition, tenantOf(perCall), submitted);
+    await ready('submit');
+    const met = await driver.submit(definition, ref, birth, input, phase === 'started');
+    const run = (submission: Submission) => runOf<never, never>(ref, submission, { store, clock, watchers });
+    if (met.created) return run('new');
+    const { row } = met;
+    if (row.fingerprint !== birth.fingerprint) {
+      const { tenant, action, key, id, fingerprint } = row;
+      throw idempotencyConflict({
+        ...{ tenant, action, key, fingerprint },
+        operationId: id,
+        submittedFingerprint: birth.fingerprint,
+        paths: differingPaths(decode(row.input), input, { volatile: definition.volatile }),
+      });
+    }
+    return run(isSettled(row.state) ? 'replayed' : 'joined');
+  }
+
+  const refOf = (id: string, given?: { readonly tenant?: string | undefined }): OperationRef => ({
+    tenant: tenantOf(given),
+    id,
+  });
+  const deciding = { store, clock, watchers, driver };
+
+  return {
+    start,
+    stop(how = {}) {
+      stopping ??= stop(how.within ?? '10s');
+      return stopping;
+    },
+    submit: (definition, input, ...[perCall]) => submit(definition, input, perCall),
+    async run(id, ...[perCall]) {
+      await ready('run');
+      const ref = refOf(id, perCall);
+      const row = await existing(store, ref);
+      return runOf(ref, isSettled(row.state) ? 'replayed' : 'joined', { store, clock, watchers });
+    },
+    async cancel(id, who) {
+      await ready('cancel');
+      return cancel(deciding, refOf(id, who), who);
+    },
+    operator: {
+      async doubts(query = {}) {
+        await ready('operator.doubts');
+        return doubtsOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
+      },
+      async resolve(id, outcome, decision) {
+        await ready('operator.resolve');
+        return resolve(deciding, refOf(id, decision), outcome, decision);
+      },
+      async lookUp(id, decision) {
+        await ready('operator.lookUp');
+        return requestLookUp(deciding, refOf(id, decision), decision);
+      },
+    },
+  };
+}
+
+function concurrencyOf(given = 32): number {
+  if (Number.isSafeInteger(given) && given >= 1) return given;
+  throw definitionInvalid(
+    'concurrency is not a whole number of at least 1.',
+    'Write how many attempts may run at once.',
+  );
+}
+
+/** The definitions by action, inverses included; two different ones of one action are refused. */
+function registered(given: readonly AnyOperation[]): ReadonlyMap<string, Operation> {
+  const byAction = new Map<string, Operation>();
+  const register = (definition: AnyOperation): void => {
+    if (!isOperation(definition)) {
+      throw definitionInvalid(
+        'definitions holds something that is not an operation.',
+        'List what operation() returned.',
+      );
+    }
+    const known = byAction.get(definition.action);
+    if (known === definition) return;
+    if (known !== undefined) {
+      throw definitionInvalid(
+        `Two definitions share the action ${definition.action}.`,
+        'An action names one effect: give one of them another name.',
+        { action: definition.action },
+      );
+    }
+    byAction.set(definition.action, definition);
+    const { compensate } = definition;
+    if (compensate !== null && 'operation' in compensate) register(compensate.operation);
+  };
+  for (const definition of given) register(definition);
+  return byAction;
+}

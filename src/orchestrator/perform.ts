@@ -1,0 +1,142 @@
+/**
+ * Carries out one recorded attempt. Whatever an executor throws is unknown, and so is one that does not end in time:
+ * it is aborted, and what it still brings later is evidence. Nothing here decides what follows.
+ */
+
+import type { AttemptResult } from '../domain/attempt.ts';
+import { encode } from '../domain/codec.ts';
+import { errorRecord } from '../domain/error-record.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import type { Operation } from '../define/operation.ts';
+import { validate } from '../define/schema.ts';
+import type { Clock } from '../ports/clock.ts';
+
+/** One attempt to be made. */
+export interface Attempting {
+  readonly definition: Operation;
+  readonly input: unknown;
+  readonly idempotencyKey: string;
+  readonly number: number;
+  readonly timeoutMs: number;
+  readonly abort: AbortController;
+  /** Null when it may leave; otherwise why it may not any more. */
+  readonly mayLeave: () => string | null;
+  /** What the executor brought after its time was over. */
+  readonly late: (result: AttemptResult) => void;
+}
+
+/** How an attempt ended: what it proves, and what the history tells about it. */
+export interface AttemptEnd {
+  readonly result: AttemptResult;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Outputs larger than this, as JSON text, are proven effects with an output that cannot be kept. */
+const OUTPUT_LENGTH_MAX = 1_000_000;
+
+export async function perform(attempting: Attempting, clock: Clock): Promise<AttemptEnd> {
+  const forbidden = attempting.mayLeave();
+  if (forbidden !== null) {
+    return {
+      result: { type: 'not-applied', reason: forbidden, sent: false },
+      body: { outcome: 'not-applied', reason: forbidden, sent: false },
+    };
+  }
+  const began = clock.monotonic();
+  const { timeoutMs } = attempting;
+  let over = false;
+  const executed = execute(attempting).then((end) => {
+    if (over) attempting.late(end.result);
+    return end;
+  });
+  const end = await new Promise<AttemptEnd>((resolve) => {
+    const giveUp = (reason: string) => {
+      if (over) return;
+      over = true;
+      resolve({ result: { type: 'unknown', reason }, body: { outcome: 'unknown', reason } });
+    };
+    const cancelTimer = clock.after(timeoutMs, () => {
+      giveUp(`no reply within ${formatDuration(timeoutMs)}`);
+      attempting.abort.abort(new Error('The attempt took longer than its timeout.'));
+    });
+    void executed.then((done) => {
+      cancelTimer();
+      if (over) return;
+      over = true;
+      resolve(done);
+    });
+    attempting.abort.signal.addEventListener('abort', () => {
+      // An executor that honours the signal may still tell what it knows; one that does not is not waited for.
+      clock.after(ABORT_GRACE_MS, () => {
+        cancelTimer();
+        giveUp('aborted');
+      });
+    });
+  });
+  return { ...end, body: { ...end.body, ms: Math.round(clock.monotonic() - began) } };
+}
+
+const ABORT_GRACE_MS = 200;
+
+async function execute({ definition, input, idempotencyKey, number, abort }: Attempting): Promise<AttemptEnd> {
+  let outcome: unknown;
+  try {
+    outcome = await definition.options.execute({
+      input,
+      idempotencyKey,
+      attempt: number,
+      abortSignal: abort.signal,
+    });
+  } catch (thrown) {
+    const error = errorRecord(thrown);
+    return {
+      result: { type: 'unknown', reason: 'the executor threw' },
+      body: { outcome: 'unknown', reason: 'the executor threw', error },
+    };
+  }
+  const result = await resultOf(definition, outcome);
+  const { type: said, ...told } = result;
+  return { result, body: { outcome: said, ...told } };
+}
+
+/** What an executor or a look-up said, with an output that can be kept; anything else is unknown. */
+export async function resultOf(definition: Operation, said: unknown): Promise<AttemptResult> {
+  if (!isOutcome(said)) return { type: 'unknown', reason: 'the executor returned no outcome' };
+  if (said.type !== 'succeeded') return said;
+  const reference = said.reference === undefined ? {} : { reference: String(said.reference) };
+  try {
+    const schema = definition.options.output;
+    const output = encode(
+      schema === null ? said.output : await validate(schema, said.output, `The output of ${definition.action}`),
+      {
+        onUnsupported: 'mark',
+      },
+    );
+    if (JSON.stringify(output).length > OUTPUT_LENGTH_MAX) {
+      return {
+        type: 'succeeded-unusably',
+        reason: `its output is longer than ${OUTPUT_LENGTH_MAX} characters`,
+        ...reference,
+      };
+    }
+    return { type: 'succeeded', output, ...reference };
+  } catch {
+    return { type: 'succeeded-unusably', reason: 'its output does not fit its schema', ...reference };
+  }
+}
+
+export function isOutcome(said: unknown): said is Outcome {
+  if (typeof said !== 'object' || said === null || !('type' in said)) return false;
+  switch (said.type) {
+    case 'succeeded':
+      return 'output' in said;
+    case 'failed':
+      return 'code' in said && typeof said.code === 'string';
+    case 'not-applied':
+    case 'unknown':
+      return 'reason' in said && typeof said.reason === 'string';
+    default:
+      return false;
+  }
+}

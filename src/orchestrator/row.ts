@@ -1,0 +1,55 @@
+/**
+ * Between the stored operation and the chart's own row. The chart's context is stored without what the store knows
+ * better (`facts`, read anew before every turn) and without the output, which has a column of its own.
+ */
+
+import { decode, encode } from '../domain/codec.ts';
+import type { Json } from '../domain/json.ts';
+import type { OperationState } from '../domain/operation-state.ts';
+import type { Facts } from '../domain/policy.ts';
+import type { KernelRow } from '../kernel/row.ts';
+import type { OperationContext } from '../../machines/operation.ts';
+import type { OperationRow } from '../ports/store.ts';
+
+type StoredContext = Omit<OperationContext, 'facts'>;
+
+export function stateOf(row: KernelRow): OperationState {
+  // The chart is flat: its value is the name of one of its states.
+  return row.value as OperationState;
+}
+
+export function contextOf(row: KernelRow): OperationContext {
+  // The row was made by the operation chart.
+  return row.context as OperationContext;
+}
+
+/** The chart's row with the facts of this moment. */
+export function withFacts(row: KernelRow, facts: Facts): KernelRow {
+  return { ...row, context: { ...contextOf(row), facts } };
+}
+
+/** What is stored of the chart's row, and the output beside it (null: none yet). */
+export function toStored(row: KernelRow): { snapshot: Json; output: Json | null } {
+  const { facts: _, ...context } = contextOf(row);
+  const { result } = context.history;
+  const stored: StoredContext = {
+    ...context,
+    history: { ...context.history, result: result === null ? null : { ...result, output: null } },
+  };
+  return {
+    snapshot: encode({ ...row, context: stored }, { onUnsupported: 'refuse', rootName: 'snapshot' }),
+    // An output in the history is JSON already: it is encoded when its attempt ends.
+    output: result === null ? null : ((result.output ?? null) as Json),
+  };
+}
+
+export function fromStored(stored: OperationRow): KernelRow {
+  // Written by `toStored`.
+  const row = decode(stored.snapshot) as KernelRow & { context: StoredContext };
+  const { result } = row.context.history;
+  const context: StoredContext = {
+    ...row.context,
+    history: { ...row.context.history, result: result === null ? null : { ...result, output: stored.output } },
+  };
+  return { ...row, context };
+}

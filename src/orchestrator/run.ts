@@ -1,0 +1,136 @@
+/**
+ * What `submit` returns. A run is a view of the stored operation: it holds nothing of its own, survives nothing, and
+ * any process can make another one. Waiting is prompt where this process writes the turns, and polls otherwise.
+ */
+
+import { decode } from '../domain/codec.ts';
+import { type Duration, milliseconds } from '../domain/duration.ts';
+import { operationNotFound } from '../domain/errors.ts';
+import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import type { Result } from '../define/result.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { OperationRef, OperationRow, RecordKind, Store } from '../ports/store.ts';
+import { contextOf, fromStored } from './row.ts';
+import type { Watchers } from './watchers.ts';
+
+/** One fact of a history, as people read it. */
+export interface HistoryRecord {
+  /** The history number: how many turns the operation had made when this was written. */
+  readonly revision: number;
+  readonly at: Date;
+  readonly kind: RecordKind;
+  /** Which attempt it speaks of, if it speaks of one. */
+  readonly attempt: number | null;
+  /** The states the operation passed through in the turn that wrote this, in order; on the turn's last record. */
+  readonly states?: readonly OperationState[];
+  /** What was learnt: an outcome, a finding, a decision and who made it. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** How a submission met its operation. */
+export type Submission = 'new' | 'joined' | 'replayed';
+
+/** One operation, as its submitter sees it. */
+export interface Run<Output = unknown, Code extends string = string> {
+  /** Names the operation within its tenant; a pure function of tenant, action and key. */
+  readonly id: string;
+  readonly tenant: string;
+  /** `new`: this submission created it. `joined`: it was there and not settled. `replayed`: it had settled already. */
+  readonly submission: Submission;
+  /** The state as stored now. */
+  status(): Promise<OperationState>;
+  /**
+   * The ending, as soon as there is one, or what it is doing when `within` is over. Always resolves, unless the store
+   * cannot be read.
+   */
+  result(options: { readonly within: Duration }): Promise<Result<Output, Code>>;
+  /** Everything that is recorded about it, oldest first. */
+  history(): Promise<readonly HistoryRecord[]>;
+}
+
+/** Reads the store this often while it waits for another process's turns. */
+const POLL_MS = 500;
+
+export function runOf<Output, Code extends string>(
+  ref: OperationRef,
+  submission: Submission,
+  around: { readonly store: Store; readonly clock: Clock; readonly watchers: Watchers },
+): Run<Output, Code> {
+  const { store, clock, watchers } = around;
+  return {
+    id: ref.id,
+    tenant: ref.tenant,
+    submission,
+    status: async () => (await existing(store, ref)).state,
+    async result({ within }) {
+      const deadline = clock.monotonic() + milliseconds(within, 'within');
+      for (;;) {
+        const changed = nextChange(ref, clock, watchers, deadline);
+        try {
+          const row = await existing(store, ref);
+          // What was stored under this action was made by the definition whose types these are.
+          const result = resultOf(row) as Result<Output, Code>;
+          const moves = result.status === 'in-progress' || result.status === 'compensating';
+          if (!moves || clock.monotonic() >= deadline) return result;
+          await changed.promise;
+        } finally {
+          changed.forget();
+        }
+      }
+    },
+    async history() {
+      await existing(store, ref);
+      return (await store.records(ref)).map(({ revision, at, kind, attempt, body }) => {
+        // Record bodies are objects: the orchestrator writes nothing else.
+        const { states, ...facts } = decode(body) as { states?: readonly OperationState[] };
+        return { revision, at: new Date(at), kind, attempt, facts, ...(states === undefined ? {} : { states }) };
+      });
+    },
+  };
+}
+
+export async function existing(store: Store, ref: OperationRef): Promise<OperationRow> {
+  const row = await store.read(ref);
+  if (row === null) throw operationNotFound(ref.tenant, ref.id);
+  return row;
+}
+
+/** Resolves after the next turn of the operation here, after a poll's pause, or at the deadline. */
+function nextChange(
+  ref: OperationRef,
+  clock: Clock,
+  watchers: Watchers,
+  deadline: number,
+): { promise: Promise<void>; forget: () => void } {
+  let forget = () => {};
+  const promise = new Promise<void>((resolve) => {
+    const endWatch = watchers.watch(ref, resolve);
+    const cancelTimer = clock.after(Math.max(0, Math.min(POLL_MS, deadline - clock.monotonic())), resolve);
+    forget = () => {
+      endWatch();
+      cancelTimer();
+    };
+  });
+  return { promise, forget };
+}
+
+function resultOf(row: OperationRow): Result {
+  const context = contextOf(fromStored(row));
+  switch (row.state) {
+    case 'succeeded': {
+      const reference = context.history.result?.reference ?? null;
+      const output = row.output === null ? null : decode(row.output);
+      return { status: 'succeeded', output, ...(reference === null ? {} : { reference }) };
+    }
+    case 'failed':
+      return { status: 'failed', code: context.code ?? 'attempts-exhausted' };
+    case 'escalated':
+      // The chart writes a reason whenever it escalates, and only from the closed list.
+      return { status: 'escalated', reason: row.reason as EscalationReason };
+    case 'compensating':
+    case 'compensated':
+      return { status: row.state };
+    default:
+      return { status: 'in-progress', state: row.state };
+  }
+}

@@ -1,0 +1,38 @@
+/** How many attempts and look-ups this process carries out at once. A start is recorded only with a slot in hand. */
+export class Slots {
+  readonly #size: number;
+  readonly #waiting: (() => void)[] = [];
+  #taken = 0;
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get free(): number {
+    return Math.max(0, this.#size - this.#taken);
+  }
+
+  /** A slot at once, or null. The function gives it back; calling it again does nothing. */
+  tryTake(): (() => void) | null {
+    if (this.#taken >= this.#size) return null;
+    this.#taken += 1;
+    let given = false;
+    return () => {
+      if (given) return;
+      given = true;
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#taken -= 1;
+      else next();
+    };
+  }
+
+  /** A slot as soon as one is free, in the order of asking. */
+  async take(): Promise<() => void> {
+    const now = this.tryTake();
+    if (now !== null) return now;
+    await new Promise<void>((resume) => this.#waiting.push(resume));
+    // The giver passed its slot on without giving it back to the pool.
+    this.#taken -= 1;
+    return this.tryTake() ?? (() => {});
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Who waits for an operation in this process is told after each written turn, and then reads the store. It makes
+ * waiting prompt and nothing else: whoever is not told finds out by reading again.
+ */
+
+import type { OperationRef } from '../ports/store.ts';
+import type { HandoverAnswer } from './advance.ts';
+
+export class Watchers {
+  readonly #watching = new Map<string, Set<() => void>>();
+  readonly #answers = new Map<string, HandoverAnswer>();
+  readonly #awaited = new Set<string>();
+
+  /** Calls `onChange` after every turn of the operation that this process writes; returns what ends it. */
+  watch(ref: OperationRef, onChange: () => void): () => void {
+    const key = keyOf(ref);
+    const watching = this.#watching.get(key) ?? new Set();
+    watching.add(onChange);
+    this.#watching.set(key, watching);
+    return () => {
+      watching.delete(onChange);
+      if (watching.size === 0 && this.#watching.get(key) === watching) this.#watching.delete(key);
+    };
+  }
+
+  /** Keeps what becomes of a hand-over until `answerTo` has read it. */
+  await(handoverId: string): void {
+    this.#awaited.add(handoverId);
+  }
+
+  answerTo(handoverId: string): HandoverAnswer | null {
+    const answer = this.#answers.get(handoverId) ?? null;
+    if (answer !== null) this.forget(handoverId);
+    return answer;
+  }
+
+  forget(handoverId: string): void {
+    this.#awaited.delete(handoverId);
+    this.#answers.delete(handoverId);
+  }
+
+  changed(ref: OperationRef, answers: ReadonlyMap<string, HandoverAnswer> = new Map()): void {
+    for (const [id, answer] of answers) {
+      // A hand-over that was appended twice is applied twice; the first answer is the one that counted.
+      if (this.#awaited.has(id) && !this.#answers.has(id)) this.#answers.set(id, answer);
+    }
+    for (const onChange of this.#watching.get(keyOf(ref)) ?? []) onChange();
+  }
+}
+
+function keyOf(ref: OperationRef): string {
+  return JSON.stringify([ref.tenant, ref.id]);
+}

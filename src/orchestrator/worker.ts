@@ -1,0 +1,107 @@
+/**
+ * This process as the store sees it: a row with a heartbeat. A renewal that comes too late ends the worker: it takes
+ * a new id, drops what it held and sends nothing it had recorded. The store's clock decides about the row; here only
+ * durations count, measured from when the last successful renewal was sent.
+ */
+
+import type { Clock, CancelTimer } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Random } from '../ports/random.ts';
+import type { Store } from '../ports/store.ts';
+
+export interface Heartbeat {
+  readonly everyMs: number;
+  readonly timeoutMs: number;
+}
+
+export class Worker {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #heartbeat: Heartbeat;
+  readonly #onOver: () => void;
+  #id = '';
+  #freshSince = Number.NEGATIVE_INFINITY;
+  #cancel: CancelTimer = () => {};
+  #stopped = false;
+
+  constructor(
+    ports: { store: Store; clock: Clock; random: Random; logger: Logger },
+    heartbeat: Heartbeat,
+    onOver: () => void,
+  ) {
+    this.#store = ports.store;
+    this.#clock = ports.clock;
+    this.#random = ports.random;
+    this.#logger = ports.logger;
+    this.#heartbeat = heartbeat;
+    this.#onOver = onOver;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** Whether this worker may still begin something: its last renewal is young enough to reach the other company. */
+  get isFresh(): boolean {
+    const { everyMs, timeoutMs } = this.#heartbeat;
+    return this.#clock.monotonic() - this.#freshSince < timeoutMs - everyMs / 2;
+  }
+
+  async start(): Promise<void> {
+    await this.#enlist();
+    if (this.#store.exclusive) await this.#store.bury(this.#id, 'others');
+    this.#beatLater();
+  }
+
+  /** Stops renewing; the row stays until `retire`. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  /** Gives up this id with everything it owns, and goes on under a new one. */
+  async replace(): Promise<void> {
+    this.#freshSince = Number.NEGATIVE_INFINITY;
+    this.#onOver();
+    await this.#store.retire(this.#id);
+    await this.#enlist();
+  }
+
+  async retire(): Promise<void> {
+    if (this.#id !== '') await this.#store.retire(this.#id);
+  }
+
+  async #enlist(): Promise<void> {
+    const sentAt = this.#clock.monotonic();
+    const id = this.#random.id();
+    await this.#store.enlist(id);
+    this.#id = id;
+    this.#freshSince = sentAt;
+  }
+
+  #beatLater(): void {
+    this.#cancel = this.#clock.after(this.#heartbeat.everyMs, () => {
+      void this.#beat().finally(() => {
+        if (!this.#stopped) this.#beatLater();
+      });
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const sentAt = this.#clock.monotonic();
+    try {
+      if (await this.#store.renew(this.#id, this.#heartbeat.timeoutMs)) {
+        this.#freshSince = sentAt;
+        return;
+      }
+      this.#logger.warn({ worker: this.#id }, 'worker is over: it was declared dead or renewed too late');
+      this.#freshSince = Number.NEGATIVE_INFINITY;
+      this.#onOver();
+      await this.#enlist();
+    } catch (error) {
+      this.#logger.warn({ worker: this.#id, error }, 'heartbeat did not reach the store');
+    }
+  }
+}

@@ -74,12 +74,25 @@ function lookupOf(action: string, lookup: LookupTimes): Policy['lookup'] {
     'giveUpAfter',
   ]);
   const { arrivalLimit, every = '5s', giveUpAfter = '3d' } = lookup;
-  return Object.freeze({
+  const policy = {
     visibleWithinMs: milliseconds(lookup.visibleWithin, `lookup.visibleWithin of ${action}`),
     arrivalLimitMs: arrivalLimit === undefined ? null : milliseconds(arrivalLimit, `lookup.arrivalLimit of ${action}`),
     everyMs: lastingMs(every, `lookup.every of ${action}`),
     giveUpAfterMs: lastingMs(giveUpAfter, `lookup.giveUpAfter of ${action}`),
-  });
+  };
+  refuseGivingUpEarly(action, policy);
+  return Object.freeze(policy);
+}
+
+/** A look-up that is given up before an absence could count would never settle what did not happen. */
+function refuseGivingUpEarly(action: string, policy: NonNullable<Policy['lookup']>): void {
+  const decisiveMs = policy.visibleWithinMs + (policy.arrivalLimitMs ?? 0);
+  if (decisiveMs < policy.giveUpAfterMs) return;
+  throw definitionInvalid(
+    `lookup.giveUpAfter of ${action} (${formatDuration(policy.giveUpAfterMs)}) is not longer than visibleWithin and arrivalLimit together (${formatDuration(decisiveMs)}).`,
+    'Raise giveUpAfter: an absence counts only after that time.',
+    { option: 'lookup.giveUpAfter' },
+  );
 }
 
 function retryOf(action: string, retry: RetryOptions): Retry {

@@ -73,7 +73,7 @@ export function unknown(reason: string): Unknown {
 }
 
 /** The look-up found the provider's record; more than one record means more than one effect. */
-export function found<Output, Code extends string>(
+export function found<Output = never, Code extends string = never>(
   record: Settling<Output, Code>,
   ...more: Settling<Output, Code>[]
 ): Finding<Output, Code> {

@@ -457,7 +457,7 @@ export class Driver {
     for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
       const made = advance(kernel, held.row, held.told.revision, happening, this.#factsOf(held));
       if (made === null) return false;
-      const waitMs = waitOf(made.row);
+      const waitMs = this.#waitOf(held, made.row);
       const keeps = stateOf(made.row) === 'in-progress' || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
       const turn = this.#turnOf(held.ref, made, {
         birth: null,
@@ -488,6 +488,15 @@ export class Driver {
       held.told = this.#toldBy(row);
     }
     throw new Error(`The store refused a turn of operation ${held.ref.id} although its fence holds.`);
+  }
+
+  /** How long until the next thing is due; what was waited for already goes on from where it stands. */
+  #waitOf(held: Held, row: KernelRow): number | null {
+    const wait = waitOf(row);
+    if (wait === null) return null;
+    const { dueAt } = held.told;
+    const waitedAlready = waitOf(held.row)?.id === wait.id && dueAt !== null;
+    return waitedAlready ? Math.max(0, dueAt - this.#storeNow(held)) : wait.delayMs;
   }
 
   #turnOf(
@@ -542,14 +551,15 @@ function keyOf(ref: OperationRef): string {
   return JSON.stringify([ref.tenant, ref.id]);
 }
 
-/** How long until something is due, or null: an attempt is running, or nothing will happen by itself. */
-function waitOf(row: KernelRow): number | null {
+/** What the row waits for and for how long, or null: an attempt is running, or nothing will happen by itself. */
+function waitOf(row: KernelRow): { readonly id: string; readonly delayMs: number } | null {
   const due = row.timers['due'];
-  if (due !== undefined) return due.delayMs;
+  if (due !== undefined) return { id: `due ${due.generation}`, delayMs: due.delayMs };
   const lookup = row.children['lookup'];
   if (lookup === undefined) return null;
   // The chart gives its look-ups this input.
-  return (lookup.input as { delayMs: number }).delayMs;
+  const { delayMs } = lookup.input as { delayMs: number };
+  return { id: `lookup ${lookup.generation}`, delayMs };
 }
 
 function startOf(row: KernelRow): Start {

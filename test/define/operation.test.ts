@@ -325,10 +325,30 @@ describe('a provider that would forget the key too soon', () => {
       execute,
       ...times,
       keyRetention: 'none',
-      lookup: { visibleWithin: '9d', find },
+      lookup: { visibleWithin: '2d', find },
     });
 
     expect(later.policy.keyRetentionMs).toBe(60_001);
     expect(unaware.policy.keyRetentionMs).toBeNull();
+  });
+});
+
+describe('a look-up that would be given up too early', () => {
+  const lookup = { visibleWithin: '30s', arrivalLimit: '10m', find };
+
+  test('is refused with the numbers, since no absence could ever count', () => {
+    const error = refusalOf('card.charge', { ...unaided, lookup: { ...lookup, giveUpAfter: '630s' } });
+
+    expect(error.message).toContain('lookup.giveUpAfter of card.charge (630s)');
+    expect(error.facts).toEqual({ option: 'lookup.giveUpAfter' });
+  });
+
+  test('is accepted one millisecond later', () => {
+    const { policy } = operation('card.charge', {
+      ...{ input, execute, keyRetention: 'none' },
+      lookup: { visibleWithin: '30s', arrivalLimit: '10m', giveUpAfter: 630_001, find },
+    });
+
+    expect(policy.lookup?.giveUpAfterMs).toBe(630_001);
   });
 });

@@ -1,0 +1,92 @@
+/**
+ * Reading a machine's chart without running it: its state nodes and the actions written on them. The chart as XState
+ * resolved it is the authority (targets are nodes, `after` is already transitions); the raw configuration is read
+ * only where resolving loses what the author wrote.
+ */
+import type { AnyStateMachine, AnyStateNode } from 'xstate';
+
+/** An action as it stands in a chart: a name, a name with parameters, a builder such as assign(...), or a function. */
+export type WrittenAction = string | { readonly type: string } | ((...args: never[]) => unknown);
+
+/** Every state node, parents before children. */
+export function nodesOf(machine: AnyStateMachine): readonly AnyStateNode[] {
+  return withDescendants(machine.root);
+}
+
+function withDescendants(node: AnyStateNode): AnyStateNode[] {
+  return [node, ...childrenOf(node).flatMap(withDescendants)];
+}
+
+export function childrenOf(node: AnyStateNode): AnyStateNode[] {
+  return Object.values<AnyStateNode>(node.states);
+}
+
+/** From the node's parent up to the root. */
+export function ancestorsOf(node: AnyStateNode): AnyStateNode[] {
+  return node.parent ? [node.parent, ...ancestorsOf(node.parent)] : [];
+}
+
+/** What XState resolved one transition to, as far as this kernel reads it. */
+export interface ReadTransition {
+  readonly eventType: string;
+  readonly target: readonly AnyStateNode[];
+  readonly guard: unknown;
+  readonly actions: readonly WrittenAction[];
+}
+
+/** Every transition that starts at this node: by event, by timer, by an actor's end, and those that need no event. */
+export function transitionsOf(node: AnyStateNode): ReadTransition[] {
+  return [...[...node.transitions.values()].flat(), ...(node.always ?? [])].map((transition) => ({
+    eventType: transition.eventType,
+    target: transition.target ?? [],
+    guard: transition.guard,
+    // XState types actions by the machine's generics, which are unknown here; they have one of these shapes.
+    actions: transition.actions as readonly WrittenAction[],
+  }));
+}
+
+/** Every action written on this node: on entry, on exit, beside its initial state and on its transitions. */
+export function actionsOf(node: AnyStateNode): WrittenAction[] {
+  const initial = node.type === 'compound' ? node.initial.actions : [];
+  // XState types actions by the machine's generics, which are unknown here; they have one of these shapes.
+  const own = [...node.entry, ...node.exit, ...initial] as WrittenAction[];
+  return [...own, ...transitionsOf(node).flatMap((transition) => transition.actions)];
+}
+
+/** An invocation as its author wrote it; XState's own list replaces a source that is not a name by a made-up one. */
+export interface WrittenInvoke {
+  readonly id?: string;
+  readonly src?: unknown;
+  readonly systemId?: unknown;
+  readonly onSnapshot?: unknown;
+}
+
+export function invokesOf(node: AnyStateNode): WrittenInvoke[] {
+  // The configuration is typed by the machine's generics, which are unknown here; XState accepts one or a list.
+  const written = node.config.invoke as WrittenInvoke | readonly WrittenInvoke[] | undefined;
+  return written === undefined ? [] : [written].flat();
+}
+
+/** What a spawnChild(...) builder was given, or null for any other action. */
+export function spawnOf(
+  action: unknown,
+): { readonly src: unknown; readonly id: unknown; readonly systemId: unknown } | null {
+  if (!isBuilder(action) || action.type !== 'xstate.spawnChild') return null;
+  return { src: action['src'], id: action['id'], systemId: action['systemId'] };
+}
+
+/** Tells XState's own action builders, which the kernel carries out or reports, from a custom function. */
+export function isBuilder(action: unknown): action is { readonly type: string; readonly [field: string]: unknown } {
+  return typeof action === 'function' && 'resolve' in action && 'type' in action;
+}
+
+/** The state value a machine is in right after its first entry, before any transition that needs no event. */
+export function firstValueOf(node: AnyStateNode): unknown {
+  if (node.type === 'parallel') {
+    const regions = childrenOf(node).filter((region) => region.type !== 'history');
+    return Object.fromEntries(regions.map((region) => [region.key, firstValueOf(region)]));
+  }
+  const first = node.type === 'compound' ? node.initial.target[0] : undefined;
+  if (!first) return {};
+  return first.type === 'atomic' || first.type === 'final' ? first.key : { [first.key]: firstValueOf(first) };
+}

@@ -158,6 +158,7 @@ export class Driver {
         throw error;
       });
       if (committed.type === 'refused') {
+        giveBack?.();
         if (committed.row === null)
           throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
         return { created: false, row: committed.row };

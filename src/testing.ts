@@ -1,6 +1,35 @@
 /** What a team needs to test its own operations against a company that lies, and its own adapters against the ports. */
 
 export { memoryStore } from './adapters/memory/store.ts';
+export type {
+  Birth,
+  DoubtQuery,
+  Fence,
+  Handover,
+  Identity,
+  NewRecord,
+  OperationRef,
+  OperationRow,
+  Receipt,
+  RecordKind,
+  Start,
+  StoredRecord,
+  Turn,
+} from './ports/store.ts';
+export type { CancelTimer, Clock } from './ports/clock.ts';
+export type { Random } from './ports/random.ts';
+export type { Wake } from './ports/waker.ts';
 export { testClock, type TestClock } from './testing/clock.ts';
-export { providerAt, scriptedProvider, type ScriptedProvider, spawnProvider } from './testing/provider/index.ts';
+export {
+  type CallModeName,
+  type LogEntry,
+  type LookupModeName,
+  providerAt,
+  type ProviderClient,
+  type ProviderRecord,
+  type ReceivedRequest,
+  scriptedProvider,
+  type ScriptedProvider,
+  spawnProvider,
+} from './testing/provider/index.ts';
 export { storeSuite } from './testing/store-suite.ts';

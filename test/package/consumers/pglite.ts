@@ -1,3 +1,5 @@
-import * as pglite from 'sagacity/pglite';
+import type { Store } from 'sagacity';
+import { pgliteStore } from 'sagacity/pglite';
 
-export const names: readonly string[] = Object.keys(pglite);
+export const inMemory: Store = pgliteStore();
+export const onDisk: () => Store = () => pgliteStore({ directory: './data', deadlineMs: 5000 });

@@ -1,3 +1,5 @@
-import * as testing from 'sagacity/testing';
+import { memoryStore, scriptedProvider, type ScriptedProvider, testClock } from 'sagacity/testing';
 
-export const names: readonly string[] = Object.keys(testing);
+const clock = testClock();
+export const store = memoryStore({ clock });
+export const provider: () => Promise<ScriptedProvider> = () => scriptedProvider();

@@ -138,7 +138,9 @@ export class Driver {
       const stamp = clock.monotonic();
       const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
       const made = birth(kernel, definition.policy, facts, giveBack !== null);
-      const owner = giveBack === null ? null : worker.id;
+      // Named now: while the turn is on its way the worker may end, and goes on under another id.
+      const recordedBy = worker.id;
+      const owner = giveBack === null ? null : recordedBy;
       const turn = this.#turnOf(ref, made, {
         birth: born,
         was: null,
@@ -168,7 +170,7 @@ export class Driver {
         this.#wake(ref, 0, 0);
         return { created: true };
       }
-      const held = this.#hold(ref, definition, born.providerKey, input, 1, made.row, committed.receipt);
+      const held = this.#hold(ref, definition, born.providerKey, input, recordedBy, 1, made.row, committed.receipt);
       this.#perform(held, stamp, giveBack);
       return { created: true };
     } catch (error) {
@@ -188,6 +190,7 @@ export class Driver {
       definition,
       claimed.providerKey,
       decode(claimed.input),
+      claimed.owner ?? this.#around.worker.id,
       claimed.generation,
       row,
       receipt,
@@ -221,6 +224,7 @@ export class Driver {
     definition: Operation,
     idempotencyKey: string,
     input: unknown,
+    worker: string,
     generation: number,
     row: KernelRow,
     receipt: Receipt,
@@ -232,7 +236,7 @@ export class Driver {
       definition,
       idempotencyKey,
       input,
-      worker: this.#around.worker.id,
+      worker,
       generation,
       row,
       told: this.#toldBy(receipt),
@@ -358,6 +362,7 @@ export class Driver {
         timeoutMs,
         abort,
         mayLeave: () => {
+          if (this.#closed) return 'its orchestrator had been stopped';
           if (clock.monotonic() - stamp > sendWithinMs) return 'its time to be sent had passed';
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;

@@ -133,8 +133,8 @@ type Phase = 'new' | 'open' | 'started' | 'stopping';
 /** Claimed in one statement. */
 const CLAIM_LIMIT = 100;
 
-/** How long a stop waits for the store and for aborted executors, beyond its own `within`. */
-const STOP_PATIENCE_MS = 1_500;
+/** How long each last step of a stop waits for the store or for aborted executors, beyond its own `within`. */
+const STOP_PATIENCE_MS = 600;
 
 export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
   const { store } = options;
@@ -142,9 +142,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const logger = options.logger ?? silentLogger;
   const definitions = registered(options.definitions);
   const actions = [...definitions.keys()];
-  const sweepEveryMs = milliseconds(options.sweepEvery ?? '1s', 'sweepEvery');
+  const sweepEveryMs = pauseMs(options.sweepEvery ?? '1s', 'sweepEvery');
   const heartbeat = {
-    everyMs: milliseconds(options.heartbeat?.every ?? '5s', 'heartbeat.every'),
+    everyMs: pauseMs(options.heartbeat?.every ?? '5s', 'heartbeat.every'),
     timeoutMs: milliseconds(options.heartbeat?.timeout ?? '15s', 'heartbeat.timeout'),
   };
   if (heartbeat.timeoutMs < 2 * heartbeat.everyMs) {
@@ -187,11 +187,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   async function begin(): Promise<void> {
     await open();
+    if (stopping !== null) throw orchestratorStopped('start');
     await worker.start();
     await waker.start((wake) => void woken(wake));
+    if (stopping !== null) throw orchestratorStopped('start');
     phase = 'started';
     await sweep();
-    sweepLater();
+    if (stopping === null) sweepLater();
   }
 
   function sweepLater(): void {
@@ -240,13 +242,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   async function stop(within: Duration): Promise<void> {
     const withinMs = milliseconds(within, 'within');
-    const wasStarted = phase === 'started';
+    const wasStarted = starting !== null;
     phase = 'stopping';
     cancelSweep();
     driver.drain();
-    await soon(waker.stop(), STOP_PATIENCE_MS);
-    await soon(sweeping, STOP_PATIENCE_MS);
-    if (!(await soon(driver.idle(), withinMs))) {
+    const inFlight = Promise.allSettled([starting, waker.stop(), sweeping]).then(() => driver.idle());
+    if (!(await soon(inFlight, withinMs))) {
       driver.abort();
       await soon(driver.idle(), STOP_PATIENCE_MS);
     }
@@ -347,6 +348,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
     },
   };
+}
+
+/** What comes round again needs a pause: without one the sweep would never rest and no renewal would ever be fresh. */
+function pauseMs(given: Duration, name: string): number {
+  const ms = milliseconds(given, name);
+  if (ms > 0) return ms;
+  throw definitionInvalid(`${name} is no time at all.`, 'Write a duration longer than 0.', { option: name });
 }
 
 function concurrencyOf(given = 32): number {

@@ -1,0 +1,156 @@
+/**
+ * `npm run demo`: plays every scenario against a provider in a process of its own and shows what came of it. Exit 0
+ * only if all of it was right, 1 if something was wrong, 2 if the demo could not run. Whatever happens, the processes
+ * it started are gone and its temporary directories removed when it ends.
+ */
+
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createOrchestrator } from 'sagacity';
+import { pgliteStore } from 'sagacity/pglite';
+import { spawnProvider } from 'sagacity/testing';
+import { judged } from './judge.ts';
+import { startNode } from './kill.ts';
+import { scenarios } from './scenarios.ts';
+import { shopAt } from './shop.ts';
+import { type Line, tableOf, verdictOn } from './table.ts';
+
+const usage = `Usage: npm run demo -- [--json]
+
+Loses replies, kills a worker and asks twice, then counts the records at the provider.
+
+  --json       one JSON object a line on stdout, the last {"summary":"demo",...}; progress on stderr
+  --postgres   not in this version
+  --cluster    not in this version
+  --help       this text
+
+Exit code: 0 all right, 1 something was wrong, 2 could not run.`;
+
+/** What has to be undone at the end, the latest first. */
+const undo: (() => Promise<unknown>)[] = [];
+
+/** Set once somebody has asked for the end: nothing new is begun and nothing more is said. */
+let interruptedBy: number | null = null;
+
+const options = readOptions(process.argv.slice(2));
+if (options !== null) {
+  const interrupted = interruption();
+  try {
+    const ok = await Promise.race([demo(options.json), interrupted]);
+    process.exitCode = ok ? 0 : 1;
+  } catch (error) {
+    process.exitCode = 2;
+    complain(`The demo could not run: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    await cleanUp();
+  }
+  // What was interrupted may still wait for something that is gone now.
+  if (interruptedBy !== null) process.exit(interruptedBy);
+}
+
+/** Resolves when the demo is told to end. Told a second time it ends on the spot. */
+function interruption(): Promise<false> {
+  return new Promise((resolve) => {
+    for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
+      process.once(signal, () => {
+        interruptedBy = code;
+        resolve(false);
+      });
+    }
+  });
+}
+
+function readOptions(args: string[]): { json: boolean } | null {
+  try {
+    const flag = { type: 'boolean', default: false } as const;
+    const { values } = parseArgs({ args, options: { json: flag, postgres: flag, cluster: flag, help: flag } });
+    if (values.help) {
+      process.stdout.write(`${usage}\n`);
+      return null;
+    }
+    const missing = values.postgres ? '--postgres' : values.cluster ? '--cluster' : null;
+    if (missing === null) return { json: values.json };
+    complain(`${missing} is not in this version: the demo runs on PGlite. Leave it out.`);
+  } catch (error) {
+    complain(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  }
+  process.exitCode = 2;
+  return null;
+}
+
+async function demo(json: boolean): Promise<boolean> {
+  const began = performance.now();
+  progress('opening the database and starting the provider');
+  const root = await mkdtemp(join(tmpdir(), 'sagacity-demo-'));
+  undo.push(() => rm(root, { recursive: true, force: true }));
+  const provider = await spawnProvider();
+  undo.push(() => provider.close());
+  const shop = shopAt(provider.url);
+  const orchestrator = createOrchestrator({
+    store: pgliteStore(join(root, 'shop')),
+    definitions: Object.values(shop),
+    tenant: 'demo-shop',
+    sweepEvery: '200ms',
+  });
+  const starting = orchestrator.start();
+  // The database must not write to its directory any more when that is removed.
+  undo.push(async () => {
+    await starting.catch(() => {});
+    await orchestrator.stop({ within: '1s' });
+  });
+  await starting;
+
+  const lines: Line[] = [];
+  for (const scenario of scenarios) {
+    progress(scenario.name);
+    const stage = { provider, orchestrator, shop, start, directory: join(root, 'worker') };
+    const { row } = await judged(scenario, stage, complain);
+    if (interruptedBy !== null) return false;
+    lines.push({ row, story: scenario.story });
+    if (json) print(row);
+  }
+
+  const rows = lines.map(({ row }) => row);
+  const ok = rows.length > 0 && rows.every((row) => row.ok);
+  const ms = Math.round(performance.now() - began);
+  if (json) print({ summary: 'demo', scenarios: rows.length, store: 'pglite', ok, ms });
+  else process.stdout.write(`${tableOf(lines, inColour())}\n\n${verdictOn(rows, ms)}\n`);
+  return ok;
+}
+
+/** Starts a process of ours, which is gone when the demo is. */
+function start(command: string, args: readonly string[]): ChildProcess {
+  const child = startNode(command, args);
+  undo.push(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+  });
+  return child;
+}
+
+async function cleanUp(): Promise<void> {
+  for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
+    await step().catch((error: unknown) => complain(`Could not clean up: ${String(error)}`));
+  }
+}
+
+function inColour(): boolean {
+  return process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '';
+}
+
+function print(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+function progress(what: string): void {
+  process.stderr.write(`demo: ${what}\n`);
+}
+
+function complain(what: string): void {
+  if (interruptedBy === null) process.stderr.write(`${what}\n`);
+}

@@ -1,0 +1,43 @@
+/** The demo's result as people read it: one line a scenario, and one sentence that says what it comes to. */
+
+import { styleText } from 'node:util';
+import type { Row } from './judge.ts';
+
+export interface Line {
+  readonly row: Row;
+  readonly story: string;
+}
+
+const head = ['scenario', 'what happened', 'attempts', 'look-ups', 'records', 'verdict'];
+
+export function tableOf(lines: readonly Line[], colour: boolean): string {
+  const cells = lines.map(({ row, story }) => [
+    row.scenario,
+    story,
+    String(row.attempts),
+    String(row.lookups),
+    `${row.providerRecords} of ${row.expectedRecords}`,
+    row.ok ? 'ok' : 'WRONG',
+  ]);
+  const widths = head.map((title, column) =>
+    Math.max(...[head, ...cells].map((line) => (line[column] ?? title).length)),
+  );
+  const lineOf = (line: readonly string[]) =>
+    line
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd();
+  const paint = (format: 'bold' | 'green' | 'red', text: string) => (colour ? styleText(format, text) : text);
+  return [
+    paint('bold', lineOf(head)),
+    ...cells.map((line, index) => paint(lines[index]?.row.ok === true ? 'green' : 'red', lineOf(line))),
+  ].join('\n');
+}
+
+export function verdictOn(rows: readonly Row[], ms: number): string {
+  const wrong = rows.filter(({ ok }) => !ok);
+  const seconds = (ms / 1000).toFixed(1);
+  return wrong.length === 0
+    ? `Asked in its own process, the provider holds one record for each of the ${rows.length} orders: nothing was done twice, nothing was lost (${seconds} s).`
+    : `${wrong.length} of ${rows.length} scenarios went wrong: ${wrong.map(({ scenario }) => scenario.charAt(0)).join(', ')} (${seconds} s).`;
+}

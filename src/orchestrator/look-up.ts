@@ -53,12 +53,15 @@ function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): T
 async function ask({ definition, input, idempotencyKey, abort }: LookingUp): Promise<Told> {
   const { find } = definition.options;
   if (find === null) return unsure('the definition has no look-up');
-  let said: unknown;
   try {
-    said = await find({ input, idempotencyKey, abortSignal: abort.signal });
+    return await told(definition, await find({ input, idempotencyKey, abortSignal: abort.signal }));
   } catch (thrown) {
     return unsure('the look-up threw', { error: errorRecord(thrown) });
   }
+}
+
+/** Throws when the answer breaks as it is read. */
+async function told(definition: Operation, said: unknown): Promise<Told> {
   if (!isFinding(said)) return unsure('the look-up returned no finding');
   if (said.type === 'inconclusive') return unsure(said.reason);
   if (said.type === 'absent') return { finding: said, body: { finding: 'absent' } };

@@ -102,13 +102,14 @@ async function execute({ definition, input, idempotencyKey, number, abort }: Att
 
 /** What an executor or a look-up said, with an output that can be kept; anything else is unknown. */
 export async function resultOf(definition: Operation, said: unknown): Promise<AttemptResult> {
-  if (!isOutcome(said)) return { type: 'unknown', reason: 'the executor returned no outcome' };
-  if (said.type !== 'succeeded') return said;
-  const reference = said.reference === undefined ? {} : { reference: String(said.reference) };
+  const outcome = outcomeIn(said);
+  if (outcome === null) return { type: 'unknown', reason: 'the executor returned no outcome' };
+  if (outcome.type !== 'succeeded') return outcome;
+  const reference = outcome.reference === undefined ? {} : { reference: outcome.reference };
   try {
     const schema = definition.options.output;
     const output = encode(
-      schema === null ? said.output : await validate(schema, said.output, `The output of ${definition.action}`),
+      schema === null ? outcome.output : await validate(schema, outcome.output, `The output of ${definition.action}`),
       {
         onUnsupported: 'mark',
       },
@@ -123,6 +124,36 @@ export async function resultOf(definition: Operation, said: unknown): Promise<At
     return { type: 'succeeded', output, ...reference };
   } catch {
     return { type: 'succeeded-unusably', reason: 'its output does not fit its schema', ...reference };
+  }
+}
+
+/** What was said, read once and as plain values: whatever breaks when it is looked at is no outcome. */
+function outcomeIn(said: unknown): Outcome | null {
+  try {
+    if (!isOutcome(said)) return null;
+    switch (said.type) {
+      case 'succeeded':
+        return { type: 'succeeded', output: said.output, ...referenceIn(said) };
+      case 'failed':
+        return { type: 'failed', code: said.code };
+      case 'not-applied':
+        return { type: 'not-applied', reason: said.reason, ...(said.sent === false ? { sent: false } : {}) };
+      case 'unknown':
+        return { type: 'unknown', reason: said.reason };
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** A name that cannot tell two records apart is none; the effect is proven without it. */
+function referenceIn(said: { readonly reference?: unknown }): { reference?: string } {
+  try {
+    const { reference } = said;
+    if (typeof reference === 'number' || typeof reference === 'bigint') return { reference: String(reference) };
+    return typeof reference === 'string' ? { reference } : {};
+  } catch {
+    return {};
   }
 }
 

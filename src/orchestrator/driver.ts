@@ -57,6 +57,9 @@ interface Held {
   dropped: boolean;
 }
 
+/** What a submission met: it created the operation, or `row` has the identity already. */
+type Met = { readonly created: true } | { readonly created: false; readonly row: OperationRow };
+
 /** What the store said last about the row, and when this process heard it. */
 interface Told {
   readonly revision: number;
@@ -125,13 +128,20 @@ export class Driver {
    * Creates an operation, with its first attempt when a slot is free. Resolves when it is durable, or to the row that
    * has the identity already.
    */
-  async submit(
+  submit(definition: Operation, ref: OperationRef, born: Birth, input: unknown, mayStart: boolean): Promise<Met> {
+    const submitting = this.#submit(definition, ref, born, input, mayStart);
+    // A stop waits for it: the store must not close under a birth that is on its way.
+    this.#track(submitting.then(ignored, ignored));
+    return submitting;
+  }
+
+  async #submit(
     definition: Operation,
     ref: OperationRef,
     born: Birth,
     input: unknown,
     mayStart: boolean,
-  ): Promise<{ created: true } | { created: false; row: OperationRow }> {
+  ): Promise<Met> {
     const { store, clock, random, kernel, slots, worker } = this.#around;
     const giveBack = mayStart && !this.#draining ? slots.tryTake() : null;
     try {
@@ -552,6 +562,8 @@ const RETAKE_PAUSE_MS = 2_000;
 
 /** How long a submission bears with a store that is in doubt before it says so. */
 const SUBMIT_PATIENCE_MS = 30_000;
+
+function ignored(): void {}
 
 function keyOf(ref: OperationRef): string {
   return JSON.stringify([ref.tenant, ref.id]);

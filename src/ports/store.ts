@@ -45,7 +45,8 @@ export interface Store {
   /**
    * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are unowned and due or
    * handed something over, and those of dead or missing workers. With `only`, just that operation, due or not, if it
-   * is unowned or its owner is dead. Never touches what a living worker owns. Oldest due first.
+   * is unowned or its owner is dead. Never touches what a living worker owns, and gives nothing to a worker that is
+   * dead itself. Oldest due first.
    */
   claim(
     worker: string,

@@ -582,6 +582,20 @@ export function storeSuite(
         expect(rows.map(({ id, owner, generation }) => [id, owner, generation])).toEqual([[turn.id, heir, 4]]);
       });
 
+      test('gives nothing to a worker that is dead or has no row', async () => {
+        const turn = birth(fresh('shop'));
+        await apply(turn);
+        const dead = await enlisted();
+        await verb().retire(dead);
+
+        const swept = await claimed(dead, turn.tenant);
+        const asked = await verb().claim(dead, actions, 1, turn);
+        const nobody = await claimed(fresh('nobody'), turn.tenant);
+
+        expect([...swept, ...asked, ...nobody]).toEqual([]);
+        expect(await rowOf(turn)).toMatchObject({ owner: null, generation: turn.generation });
+      });
+
       test('takes what was handed something over, due or not, settled or waiting for a person', async () => {
         const tenant = fresh('shop');
         const settled = birth(tenant, { state: 'succeeded' });

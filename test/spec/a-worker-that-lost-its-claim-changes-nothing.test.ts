@@ -2,11 +2,20 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type Gate, gate, interrupted, tells } from '../support/interrupted.ts';
 import { timedShop, type TimedShop, type TimedShopOptions, told } from '../support/timed.ts';
 import { reached, until } from '../support/world.ts';
+import type { Run } from 'sagacity';
 
 let shop: TimedShop;
 afterEach(() => shop.close());
 
 const payment = { orderId: 'order-17', amount: 5 };
+
+/** The late worker is dead and may claim nothing; the living one finds the hand-over when it sweeps. */
+async function lateReplyRecorded(run: Run<unknown, string>): Promise<void> {
+  await until(async () => {
+    await shop.clock.advance('1s');
+    return (await told(run)).length > 3 ? true : null;
+  }, 'the late reply to be recorded');
+}
 
 describe('a worker whose attempt hangs while another takes over', () => {
   test('changes nothing when its reply comes at last: it leaves evidence', async () => {
@@ -20,7 +29,7 @@ describe('a worker whose attempt hangs while another takes over', () => {
     const settled = await shop.store.read(run);
 
     await shop.provider.release();
-    await until(async () => ((await told(run)).length > 3 ? true : null), 'the late reply to be recorded');
+    await lateReplyRecorded(run);
 
     expect(await told(run)).toEqual([
       'start -> pending in-progress',
@@ -50,7 +59,7 @@ describe('a worker whose attempt hangs while another takes over', () => {
     const written = shop.store.written.length;
 
     await shop.provider.release();
-    await until(async () => ((await told(run)).length > 3 ? true : null), 'the late reply to be recorded');
+    await lateReplyRecorded(run);
 
     const fences = shop.store.written
       .slice(written)

@@ -222,6 +222,7 @@ function claim(
   only: OperationRef | undefined,
   now: number,
 ): readonly OperationRow[] {
+  if (!isLiving(rows, worker)) return [];
   const candidates = only === undefined ? claimable(rows, now) : claimableOne(rows, only);
   const picked = candidates.filter(({ action }) => actions.includes(action)).slice(0, limit);
   return picked.map((row) => {
@@ -254,8 +255,12 @@ function claimable(rows: Rows, now: number): Kept[] {
   return ready.sort((a, b) => a.at - b.at || byName(a.row, b.row)).map(({ row }) => row);
 }
 
-function isLivingOwned({ workers }: Rows, { owner }: Kept): boolean {
-  return owner !== null && workers.get(owner)?.deadAt === null;
+function isLivingOwned(rows: Rows, { owner }: Kept): boolean {
+  return owner !== null && isLiving(rows, owner);
+}
+
+function isLiving({ workers }: Rows, worker: string): boolean {
+  return workers.get(worker)?.deadAt === null;
 }
 
 function handedOver(rows: Rows, worker: string, limit: number): OperationRef[] {

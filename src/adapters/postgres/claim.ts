@@ -109,7 +109,7 @@ function served(actions: readonly string[]): SQL {
   return sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as action`;
 }
 
-/** Gives the rows that `picked` has locked to `worker`. */
+/** Gives the rows that `picked` has locked to `worker`, while it is alive. */
 async function claimRows(execute: Executor, worker: string, picking: SQL): Promise<OperationRow[]> {
   return await answers<OperationRow>(
     execute,
@@ -119,7 +119,10 @@ async function claimRows(execute: Executor, worker: string, picking: SQL): Promi
         update ${operation} o
         set owner = ${worker}::text, generation = o.generation + 1
         from picked p
-        where o.tenant = p.tenant and o.id = p.id
+        where
+          o.tenant = p.tenant
+          and o.id = p.id
+          and exists (select from ${workerTable} w where w.id = ${worker}::text and w.dead_at is null)
         returning o.*
       )
       select ${operationRow}

@@ -14,13 +14,20 @@ import type { Birth, OperationRef } from '../ports/store.ts';
 export interface Accepted {
   readonly ref: OperationRef;
   readonly birth: Birth;
-  /** What the schema made of what was submitted. */
-  readonly input: unknown;
 }
 
-export async function accept(definition: Operation, tenant: string, submitted: unknown): Promise<Accepted> {
-  const { action, options, volatile } = definition;
-  const input = await validate(options.input, submitted, `The input of ${action}`);
+/**
+ * At once when the schema is synchronous: what the caller does to its object afterwards changes nothing.
+ */
+export function accept(definition: Operation, tenant: string, submitted: unknown): Accepted | Promise<Accepted> {
+  const { action, options } = definition;
+  const input = validate(options.input, submitted, `The input of ${action}`);
+  return input instanceof Promise
+    ? input.then((later: unknown) => accepted(definition, tenant, later))
+    : accepted(definition, tenant, input);
+}
+
+function accepted({ action, options, volatile }: Operation, tenant: string, input: unknown): Accepted {
   if (options.key === null) {
     throw definitionInvalid(
       `${action} has no key, so it cannot be submitted alone.`,
@@ -38,6 +45,5 @@ export async function accept(definition: Operation, tenant: string, submitted: u
       fingerprint,
       input: encode(input, { onUnsupported: 'refuse' }),
     },
-    input,
   };
 }

@@ -10,6 +10,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { type Facts, isResubmission } from '../domain/policy.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
+import type { Json } from '../domain/json.ts';
 import type { KernelRow } from '../kernel/row.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -45,7 +46,8 @@ interface Held {
   readonly ref: OperationRef;
   readonly definition: Operation;
   readonly idempotencyKey: string;
-  readonly input: unknown;
+  /** As recorded; decoded anew for every call, so that nobody who holds a copy can change what is sent. */
+  readonly input: Json;
   readonly worker: string;
   readonly generation: number;
   row: KernelRow;
@@ -83,6 +85,8 @@ export class Driver {
   readonly #around: Surroundings;
   readonly #held = new Map<string, Held>();
   readonly #running = new Set<Promise<void>>();
+  /** The signals of every attempt and look-up that is being carried out, held or not. */
+  readonly #signals = new Set<AbortController>();
   #draining = false;
   #closed = false;
 
@@ -102,11 +106,7 @@ export class Driver {
 
   /** Aborts what is in flight; its outcome is recorded as unknown. */
   abort(): void {
-    const why = new Error('The orchestrator is stopping.');
-    for (const held of this.#held.values()) {
-      held.attempt?.abort(why);
-      held.lookup?.abort(why);
-    }
+    for (const signal of this.#signals) signal.abort(new Error('The orchestrator is stopping.'));
   }
 
   /** Writes nothing from now on. */
@@ -128,22 +128,16 @@ export class Driver {
    * Creates an operation, with its first attempt when a slot is free. Resolves when it is durable, or to the row that
    * has the identity already.
    */
-  submit(definition: Operation, ref: OperationRef, born: Birth, input: unknown, mayStart: boolean): Promise<Met> {
-    const submitting = this.#submit(definition, ref, born, input, mayStart);
+  submit(definition: Operation, ref: OperationRef, born: Birth, mayStart: boolean): Promise<Met> {
+    const submitting = this.#submit(definition, ref, born, mayStart);
     // A stop waits for it: the store must not close under a birth that is on its way.
     this.#track(submitting.then(ignored, ignored));
     return submitting;
   }
 
-  async #submit(
-    definition: Operation,
-    ref: OperationRef,
-    born: Birth,
-    input: unknown,
-    mayStart: boolean,
-  ): Promise<Met> {
+  async #submit(definition: Operation, ref: OperationRef, born: Birth, mayStart: boolean): Promise<Met> {
     const { store, clock, random, kernel, slots, worker } = this.#around;
-    const giveBack = mayStart && !this.#draining ? slots.tryTake() : null;
+    const giveBack = mayStart && !this.#draining && worker.isFresh ? slots.tryTake() : null;
     try {
       const stamp = clock.monotonic();
       const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
@@ -180,7 +174,8 @@ export class Driver {
         this.#wake(ref, 0, 0);
         return { created: true };
       }
-      const held = this.#hold(ref, definition, born.providerKey, input, recordedBy, 1, made.row, committed.receipt);
+      const holding = { definition, idempotencyKey: born.providerKey, input: born.input, worker: recordedBy };
+      const held = this.#hold(ref, { ...holding, generation: 1, row: made.row }, committed.receipt);
       this.#perform(held, stamp, giveBack);
       return { created: true };
     } catch (error) {
@@ -189,22 +184,21 @@ export class Driver {
     }
   }
 
-  /** Takes up an operation this worker has just claimed. */
+  /** Takes up an operation this worker has just claimed. One that cannot be read is left alone, and said. */
   takeUp(claimed: OperationRow): void {
     const definition = this.#around.definitions.get(claimed.action);
     if (definition === undefined || this.#closed) return;
-    const receipt: Receipt = claimed;
-    const row = fromStored(claimed);
-    const held = this.#hold(
-      claimed,
-      definition,
-      claimed.providerKey,
-      decode(claimed.input),
-      claimed.owner ?? this.#around.worker.id,
-      claimed.generation,
-      row,
-      receipt,
-    );
+    let row: KernelRow;
+    try {
+      row = fromStored(claimed);
+    } catch (error) {
+      const { tenant, id } = claimed;
+      this.#around.logger.error({ operation: id, tenant, error }, 'operation cannot be read by this version');
+      return this.#retakeLater(claimed, UNREADABLE_PAUSE_MS);
+    }
+    const { providerKey: idempotencyKey, input, generation } = claimed;
+    const worker = claimed.owner ?? this.#around.worker.id;
+    const held = this.#hold(claimed, { definition, idempotencyKey, input, worker, generation, row }, claimed);
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
     if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
     this.#enqueue(held, () => this.#goOn(held));
@@ -231,24 +225,14 @@ export class Driver {
 
   #hold(
     ref: OperationRef,
-    definition: Operation,
-    idempotencyKey: string,
-    input: unknown,
-    worker: string,
-    generation: number,
-    row: KernelRow,
+    holding: Pick<Held, 'definition' | 'idempotencyKey' | 'input' | 'worker' | 'generation' | 'row'>,
     receipt: Receipt,
   ): Held {
     const before = this.#held.get(keyOf(ref));
     if (before !== undefined) this.#drop(before);
     const held: Held = {
+      ...holding,
       ref: { tenant: ref.tenant, id: ref.id },
-      definition,
-      idempotencyKey,
-      input,
-      worker,
-      generation,
-      row,
       told: this.#toldBy(receipt),
       queue: Promise.resolve(),
       attempt: null,
@@ -283,9 +267,9 @@ export class Driver {
   }
 
   /** Reads an operation that this worker may own without holding it, and takes it up again if it does. */
-  #retakeLater(ref: OperationRef): void {
+  #retakeLater(ref: OperationRef, pauseMs = RETAKE_PAUSE_MS): void {
     const { clock, store, worker } = this.#around;
-    clock.after(RETAKE_PAUSE_MS, () => {
+    clock.after(pauseMs, () => {
       if (this.#closed || this.#draining || this.holds(ref)) return;
       const retaking = store.read(ref).then(
         (row) => {
@@ -298,8 +282,14 @@ export class Driver {
   }
 
   #track(work: Promise<void>): void {
+    const ended = () => {
+      this.#running.delete(work);
+    };
     this.#running.add(work);
-    void work.finally(() => this.#running.delete(work));
+    work.then(ended, (error: unknown) => {
+      ended();
+      this.#around.logger.error({ error }, 'work of the driver ended in an error');
+    });
   }
 
   /** Does what is due, or arms a wake for when it is. */
@@ -316,6 +306,8 @@ export class Driver {
     if (waitMs > 0) return this.#wake(held.ref, held.generation, waitMs);
     if (this.#draining) return;
     if (due !== undefined) {
+      // A start recorded by a worker that may not send would be a start for nothing.
+      if (!this.#around.worker.isFresh) return this.#wake(held.ref, held.generation, STALE_PAUSE_MS);
       // Waiting for a slot must not hold up what else happens to the operation.
       this.#track(
         slots.take().then((giveBack) => {
@@ -362,18 +354,22 @@ export class Driver {
     const number = contextOf(held.row).history.attempts.length;
     const abort = new AbortController();
     held.attempt = abort;
+    this.#signals.add(abort);
     const { sendWithinMs, timeoutMs } = contextOf(held.row).policy;
+    const { sendBy, now } = held.told;
+    // Counted from before the start was sent to the store; a resubmission's send-by may end with the key's window.
+    const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - now);
     const performing = perform(
       {
         definition: held.definition,
-        input: held.input,
+        input: decode(held.input),
         idempotencyKey: held.idempotencyKey,
         number,
         timeoutMs,
         abort,
         mayLeave: () => {
           if (this.#closed) return 'its orchestrator had been stopped';
-          if (clock.monotonic() - stamp > sendWithinMs) return 'its time to be sent had passed';
+          if (clock.monotonic() - stamp > leavesWithinMs) return 'its time to be sent had passed';
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;
         },
@@ -383,11 +379,17 @@ export class Driver {
     ).then(({ result, body }) => {
       giveBack();
       held.attempt = null;
+      this.#signals.delete(abort);
       const late = () => this.#late(held.ref, number, result);
       const happening: Happening = { type: 'attempt.ended', generation: attempt.generation, result, body };
-      // Not written: somebody else holds the operation, or it was settled meanwhile. Then it is evidence.
+      // Not written: somebody else holds the operation, it was settled meanwhile, or the store has a fault that does
+      // not pass. Then it is evidence.
       const record = async () => {
-        if (!(await this.#write(held, happening))) late();
+        const written = await this.#write(held, happening).catch((error: unknown) => {
+          late();
+          throw error;
+        });
+        if (!written) late();
       };
       return this.#enqueue(held, record, late);
     });
@@ -398,6 +400,7 @@ export class Driver {
     const { clock, slots, store } = this.#around;
     const abort = new AbortController();
     held.lookup = abort;
+    this.#signals.add(abort);
     const again = () => this.#wake(held.ref, held.generation, LOOKUP_AGAIN_MS);
     const looking = slots.take().then(async (giveBack) => {
       try {
@@ -405,8 +408,9 @@ export class Driver {
         const stored = await store.read(held.ref);
         if (held.dropped || this.#draining) return;
         if (stored?.owner !== held.worker || stored.generation !== held.generation) return this.#drop(held);
-        const { input, definition, idempotencyKey } = held;
+        const { definition, idempotencyKey } = held;
         const { timeoutMs } = contextOf(held.row).policy;
+        const input = decode(held.input);
         const looked = { definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
         const { answer, body } = await lookUp(looked, clock);
         if (this.#draining && abort.signal.aborted) return;
@@ -420,6 +424,7 @@ export class Driver {
         held.lookup = null;
         again();
       } finally {
+        this.#signals.delete(abort);
         giveBack();
       }
     });
@@ -441,15 +446,24 @@ export class Driver {
     return this.#around.random.id();
   }
 
-  /** Appends a hand-over, repeating it through doubt, and sees to it that it is applied soon. */
-  async handOver(ref: OperationRef, said: HandedOver, handoverId: string): Promise<void> {
+  /**
+   * Appends a hand-over, repeating it through doubt until `giveUpAt` by the monotonic clock, and sees to it that it is
+   * applied soon.
+   */
+  async handOver(
+    ref: OperationRef,
+    said: HandedOver,
+    handoverId: string,
+    giveUpAt = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
     const { store, clock } = this.#around;
     for (let pause = 100; ; pause = Math.min(pause * 2, 2_000)) {
       try {
         await store.handOver({ ...ref, handoverId, body: toBody(said) });
         break;
       } catch (error) {
-        if (!isSagacityError(error) || !error.retryable || this.#closed) throw error;
+        const over = this.#closed || clock.monotonic() >= giveUpAt;
+        if (!isSagacityError(error) || !error.retryable || over) throw error;
         await new Promise<void>((resume) => clock.after(pause, resume));
       }
     }
@@ -487,6 +501,7 @@ export class Driver {
       if (committed.type === 'written') {
         held.row = made.row;
         held.told = this.#toldBy(committed.receipt);
+        if (stateOf(made.row) !== 'in-progress') held.attempt?.abort(new Error('The outcome is known from elsewhere.'));
         if (!keeps) this.#drop(held);
         if (waitMs !== null && keeps && waitMs <= 0) this.#enqueue(held, () => this.#goOn(held));
         else if (waitMs !== null) this.#wake(held.ref, held.generation, waitMs);
@@ -559,6 +574,12 @@ export class Driver {
 
 /** Pause before an operation that could not go on is taken up again. */
 const RETAKE_PAUSE_MS = 2_000;
+
+/** The same for one that this version cannot read: only another version can. */
+const UNREADABLE_PAUSE_MS = 60_000;
+
+/** Pause while this worker does not know whether it is still alive. */
+const STALE_PAUSE_MS = 1_000;
 
 /** How long a submission bears with a store that is in doubt before it says so. */
 const SUBMIT_PATIENCE_MS = 30_000;

@@ -128,18 +128,21 @@ export interface Operator<Fixed extends boolean = boolean> {
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
 }
 
-type Phase = 'new' | 'open' | 'started' | 'stopping';
+type Phase = 'new' | 'started' | 'stopping';
 
 /** Claimed in one statement. */
 const CLAIM_LIMIT = 100;
 
-/** How long each last step of a stop waits for the store or for aborted executors, beyond its own `within`. */
-const STOP_PATIENCE_MS = 600;
+/** How long a stop waits for aborted executors and for the store, beyond its own `within`. */
+const STOP_PATIENCE_MS = 300;
+
+/** How long it waits for the store to close: until then a directory stays locked. */
+const CLOSE_PATIENCE_MS = 1_300;
 
 export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
   const { store } = options;
   const { clock, random, waker } = ports;
-  const logger = options.logger ?? silentLogger;
+  const logger = harmless(options.logger ?? silentLogger);
   const definitions = registered(options.definitions);
   const actions = [...definitions.keys()];
   const sweepEveryMs = pauseMs(options.sweepEvery ?? '1s', 'sweepEvery');
@@ -207,6 +210,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   /** Finds what no wake announced: what is due, what was handed over, what dead workers left. */
   async function sweep(): Promise<void> {
+    // A worker that does not know whether it is alive takes nothing up.
+    if (!worker.isFresh) return;
     try {
       await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
       for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
@@ -232,7 +237,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   async function woken(wake: Wake): Promise<void> {
-    if (phase !== 'started' || driver.woken(wake)) return;
+    if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
     try {
       await claim(1, { tenant: wake.tenant, id: wake.operationId });
     } catch (error) {
@@ -240,8 +245,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  async function stop(within: Duration): Promise<void> {
-    const withinMs = milliseconds(within, 'within');
+  async function stop(withinMs: number): Promise<void> {
     const wasStarted = starting !== null;
     phase = 'stopping';
     cancelSweep();
@@ -254,7 +258,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     driver.close();
     worker.stop();
     if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
-    if (opening !== null) await soon(store.close(), STOP_PATIENCE_MS);
+    if (opening !== null) await soon(store.close(), CLOSE_PATIENCE_MS);
   }
 
   /** True if `work` ended in time. */
@@ -292,9 +296,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   ): Promise<Run<never, never>> {
     const definition = definitions.get(given.action);
     if (definition === undefined || definition !== given) throw definitionMissing(given.action);
-    const { ref, birth, input } = await accept(definition, tenantOf(perCall), submitted);
+    const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     await ready('submit');
-    const met = await driver.submit(definition, ref, birth, input, phase === 'started');
+    const met = await driver.submit(definition, ref, birth, phase === 'started');
     const run = (submission: Submission) => runOf<never, never>(ref, submission, { store, clock, watchers });
     if (met.created) return run('new');
     const { row } = met;
@@ -304,7 +308,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         ...{ tenant, action, key, fingerprint },
         operationId: id,
         submittedFingerprint: birth.fingerprint,
-        paths: differingPaths(decode(row.input), input, { volatile: definition.volatile }),
+        paths: differingPaths(decode(row.input), decode(birth.input), { volatile: definition.volatile }),
       });
     }
     return run(isSettled(row.state) ? 'replayed' : 'joined');
@@ -319,7 +323,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   return {
     start,
     stop(how = {}) {
-      stopping ??= stop(how.within ?? '10s');
+      try {
+        stopping ??= stop(milliseconds(how.within ?? '10s', 'within'));
+      } catch (error) {
+        // Nothing has stopped: a bad duration changes nothing.
+        return Promise.reject(error);
+      }
       return stopping;
     },
     submit: (definition, input, ...[perCall]) => submit(definition, input, perCall),
@@ -348,6 +357,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
     },
   };
+}
+
+/** A logger of the host's that throws must not stop what it only tells about. */
+function harmless(logger: Logger): Logger {
+  const safely = (level: keyof Logger) => (facts: object, message: string) => {
+    try {
+      logger[level](facts, message);
+    } catch {
+      // Nobody can be told: telling is what failed.
+    }
+  };
+  return { debug: safely('debug'), info: safely('info'), warn: safely('warn'), error: safely('error') };
 }
 
 /** What comes round again needs a pause: without one the sweep would never rest and no renewal would ever be fresh. */

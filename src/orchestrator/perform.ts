@@ -10,6 +10,7 @@ import { formatDuration } from '../domain/duration.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
+import { cutText } from '../domain/text.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** One attempt to be made. */
@@ -31,6 +32,10 @@ export interface AttemptEnd {
   readonly result: AttemptResult;
   readonly body: Readonly<Record<string, unknown>>;
 }
+
+/** A refusal's code is cut to this, in UTF-16 units; a longer reference is no name. */
+const CODE_LENGTH_MAX = 200;
+const REFERENCE_LENGTH_MAX = 500;
 
 /** Outputs larger than this, as JSON text, are proven effects with an output that cannot be kept. */
 const OUTPUT_LENGTH_MAX = 1_000_000;
@@ -135,7 +140,7 @@ function outcomeIn(said: unknown): Outcome | null {
       case 'succeeded':
         return { type: 'succeeded', output: said.output, ...referenceIn(said) };
       case 'failed':
-        return { type: 'failed', code: said.code };
+        return { type: 'failed', code: cutText(said.code, CODE_LENGTH_MAX) };
       case 'not-applied':
         return { type: 'not-applied', reason: said.reason, ...(said.sent === false ? { sent: false } : {}) };
       case 'unknown':
@@ -151,7 +156,7 @@ function referenceIn(said: { readonly reference?: unknown }): { reference?: stri
   try {
     const { reference } = said;
     if (typeof reference === 'number' || typeof reference === 'bigint') return { reference: String(reference) };
-    return typeof reference === 'string' ? { reference } : {};
+    return typeof reference === 'string' && reference.length <= REFERENCE_LENGTH_MAX ? { reference } : {};
   } catch {
     return {};
   }

@@ -25,6 +25,8 @@ export class Worker {
   #freshSince = Number.NEGATIVE_INFINITY;
   #cancel: CancelTimer = () => {};
   #stopped = false;
+  /** The id is given up and the next one is not enlisted yet. */
+  #over = false;
 
   constructor(
     ports: { store: Store; clock: Clock; random: Random; logger: Logger },
@@ -63,14 +65,24 @@ export class Worker {
 
   /** Gives up this id with everything it owns, and goes on under a new one. */
   async replace(): Promise<void> {
-    this.#freshSince = Number.NEGATIVE_INFINITY;
-    this.#onOver();
-    await this.#store.retire(this.#id);
+    const former = this.#id;
+    this.#end();
     await this.#enlist();
+    // At best it is released at once; otherwise, not being renewed any more, it is buried in time.
+    await this.#store.retire(former).catch((error: unknown) => {
+      this.#logger.warn({ worker: former, error }, 'a worker that is over could not be retired');
+    });
   }
 
   async retire(): Promise<void> {
     if (this.#id !== '') await this.#store.retire(this.#id);
+  }
+
+  /** From now on this id is not renewed, and begins nothing. */
+  #end(): void {
+    this.#over = true;
+    this.#freshSince = Number.NEGATIVE_INFINITY;
+    this.#onOver();
   }
 
   async #enlist(): Promise<void> {
@@ -78,27 +90,29 @@ export class Worker {
     const id = this.#random.id();
     await this.#store.enlist(id);
     this.#id = id;
+    this.#over = false;
     this.#freshSince = sentAt;
   }
 
   #beatLater(): void {
+    if (this.#stopped) return;
     this.#cancel = this.#clock.after(this.#heartbeat.everyMs, () => {
-      void this.#beat().finally(() => {
-        if (!this.#stopped) this.#beatLater();
-      });
+      void this.#beat().finally(() => this.#beatLater());
     });
   }
 
   async #beat(): Promise<void> {
     const sentAt = this.#clock.monotonic();
     try {
-      if (await this.#store.renew(this.#id, this.#heartbeat.timeoutMs)) {
-        this.#freshSince = sentAt;
+      if (!this.#over && (await this.#store.renew(this.#id, this.#heartbeat.timeoutMs))) {
+        // `replace` may have ended the worker while its renewal was on its way.
+        if (!this.#over) this.#freshSince = Math.max(this.#freshSince, sentAt);
         return;
       }
-      this.#logger.warn({ worker: this.#id }, 'worker is over: it was declared dead or renewed too late');
-      this.#freshSince = Number.NEGATIVE_INFINITY;
-      this.#onOver();
+      if (!this.#over) {
+        this.#logger.warn({ worker: this.#id }, 'worker is over: it was declared dead or renewed too late');
+        this.#end();
+      }
       await this.#enlist();
     } catch (error) {
       this.#logger.warn({ worker: this.#id, error }, 'heartbeat did not reach the store');

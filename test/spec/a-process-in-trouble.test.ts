@@ -1,0 +1,256 @@
+import {
+  createOrchestrator,
+  type Logger,
+  operation,
+  type Outcome,
+  type Store,
+  succeeded,
+  typed,
+  unknown,
+} from 'sagacity';
+import { memoryStore, testClock } from 'sagacity/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
+import type { OperationRow, Turn } from '../../src/ports/store.ts';
+import { until } from '../support/world.ts';
+
+interface Order {
+  orderId: string;
+  amount: number;
+}
+
+/** The provider's books: what each request that reached it said. */
+let effects: Order[];
+let clock: ReturnType<typeof testClock>;
+let memory: Store;
+const running: { stop(): Promise<void> }[] = [];
+
+beforeEach(() => {
+  effects = [];
+  clock = testClock();
+  memory = memoryStore({ clock });
+});
+
+afterEach(async () => {
+  const stopping = Promise.all(running.splice(0).map((each) => each.stop()));
+  await clock.advance('15s');
+  await stopping;
+});
+
+type Execute = (input: Order, signal: AbortSignal, attempt: number) => Outcome | Promise<Outcome>;
+
+function take(input: Order): Outcome {
+  effects.push({ ...input });
+  return succeeded({ taken: input.amount }, { reference: `${input.orderId}-${effects.length}` });
+}
+
+function charging(execute: Execute = take) {
+  return operation('card.charge', {
+    input: typed<Order>(),
+    key: ({ input }) => input.orderId,
+    execute: ({ input, abortSignal, attempt }) => execute(input, abortSignal, attempt),
+    keyRetention: '24h',
+    lookup: 'none',
+    timeout: '10s',
+    retry: { attempts: 3, backoff: 'fixed', delay: '1s', jitter: 'none' },
+  });
+}
+
+function orchestrating(
+  definition: ReturnType<typeof charging>,
+  store: Store = memory,
+  options: { logger?: Logger; heartbeat?: { every: '1s'; timeout: '3s' } } = {},
+) {
+  const orchestrator = createOrchestrator({ store, clock, definitions: [definition], tenant: 'shop', ...options });
+  running.push(orchestrator);
+  return orchestrator;
+}
+
+function storeWith(verbs: Partial<Store>): Store {
+  // A store is a plain object of functions; what is not replaced is the memory store's.
+  return Object.assign(Object.create(memory) as Store, verbs);
+}
+
+async function rowOf(orderId: string): Promise<OperationRow | null> {
+  return memory.readByIdentity({ tenant: 'shop', action: 'card.charge', key: orderId });
+}
+
+async function states(...orderIds: string[]): Promise<unknown[]> {
+  return Promise.all(orderIds.map(async (orderId) => (await rowOf(orderId))?.state));
+}
+
+describe('a caller or an executor that goes on changing the input', () => {
+  test('changes nothing of what is sent', async () => {
+    const definition = charging((input, _signal, attempt) => {
+      const sent = take(input);
+      input.amount += 1_000;
+      return attempt === 1 ? unknown('the reply was lost') : sent;
+    });
+    const orchestrator = orchestrating(definition);
+    await orchestrator.start();
+    const order = { orderId: 'order-1', amount: 100 };
+
+    const submitting = orchestrator.submit(definition, order);
+    order.amount = 99_999;
+    await submitting;
+    order.amount = 77_777;
+    await clock.advance('3s');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(effects.map(({ amount }) => amount)).toEqual([100, 100]);
+  });
+});
+
+describe('a row that this version cannot read', () => {
+  test('is left alone, and keeps nothing else from being done', async () => {
+    const definition = charging();
+    const callers = orchestrating(definition);
+    for (const orderId of ['a', 'b', 'c', 'd']) await callers.submit(definition, { orderId, amount: 1 });
+    const said: string[] = [];
+    const logger = { debug() {}, info() {}, warn() {}, error: (_facts: object, message: string) => said.push(message) };
+    const unreadable = storeWith({
+      async claim(...asked) {
+        const rows = await memory.claim(...asked);
+        return rows.map((row) => (row.key === 'b' ? { ...row, snapshot: { $: ['from-the-future', 1] } } : row));
+      },
+    });
+    const worker = orchestrating(definition, unreadable, { logger });
+
+    await worker.start();
+    await clock.advance('5s');
+
+    expect(await states('a', 'b', 'c', 'd')).toEqual(['succeeded', 'pending', 'succeeded', 'succeeded']);
+    expect(said).toEqual(['operation cannot be read by this version']);
+  });
+});
+
+describe('a claim whose reply was lost, in a store that then fails for a while', () => {
+  test('leaves nothing owned by a worker that does not know of it', async () => {
+    const definition = charging();
+    await orchestrating(definition).submit(definition, { orderId: 'order-1', amount: 1 });
+    let failing = true;
+    const store = storeWith({
+      async claim(...asked) {
+        const rows = await memory.claim(...asked);
+        if (failing && rows.length > 0) throw storeInDoubt('The claim.');
+        return rows;
+      },
+      retire: async (worker) =>
+        failing ? Promise.reject(storeUnavailable('The store', 'is away.')) : memory.retire(worker),
+      enlist: async (worker) =>
+        failing && (await rowOf('order-1'))?.owner
+          ? Promise.reject(storeUnavailable('The store', 'is away.'))
+          : memory.enlist(worker),
+    });
+    const worker = orchestrating(definition, store);
+
+    await worker.start();
+    await clock.advance('4s');
+    failing = false;
+    await clock.advance('40s');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(effects).toHaveLength(1);
+  });
+});
+
+describe('a proven result that the store refuses for a reason that does not pass', () => {
+  test('is kept as evidence and settles the operation', async () => {
+    const definition = charging();
+    let refusals = 1;
+    const store = storeWith({
+      async turn(turn: Turn) {
+        if (turn.records.some(({ kind }) => kind === 'end') && refusals-- > 0) throw new Error('permission denied');
+        return memory.turn(turn);
+      },
+    });
+    const orchestrator = orchestrating(definition, store);
+    await orchestrator.start();
+
+    await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('10s');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(effects).toHaveLength(1);
+  });
+});
+
+describe('a worker that cannot renew its row', () => {
+  test('records no start that it could not send', async () => {
+    const definition = charging();
+    let deaf = false;
+    const store = storeWith({
+      renew: async (...asked) =>
+        deaf ? Promise.reject(storeUnavailable('The store', 'is away.')) : memory.renew(...asked),
+    });
+    const orchestrator = orchestrating(definition, store, { heartbeat: { every: '1s', timeout: '3s' } });
+    await orchestrator.start();
+
+    deaf = true;
+    await clock.advance('5s');
+    await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('30s');
+    const meanwhile = await rowOf('order-1');
+    deaf = false;
+    await clock.advance('10s');
+
+    expect(meanwhile).toMatchObject({ state: 'pending', firstStartedAt: null });
+    expect(await states('order-1')).toEqual(['succeeded']);
+  });
+});
+
+describe('a stop', () => {
+  test('whose duration cannot be read changes nothing', async () => {
+    const definition = charging();
+    const orchestrator = orchestrating(definition);
+    await orchestrator.start();
+
+    // What a caller without a compiler may write.
+    await expect(orchestrator.stop({ within: 'soon' as '1s' })).rejects.toMatchObject({ code: 'DEFINITION_INVALID' });
+    await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('1s');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+  });
+});
+
+describe('an attempt that is running when its operation is settled from elsewhere', () => {
+  test('is aborted, so that it sends nothing more', async () => {
+    const aborted: number[] = [];
+    const late: (() => void)[] = [];
+    const definition = charging(async (input, signal, attempt) => {
+      if (attempt === 1) await new Promise<void>((resume) => late.push(resume));
+      else await new Promise<void>((resume) => signal.addEventListener('abort', () => resume()));
+      if (attempt > 1) aborted.push(attempt);
+      return attempt === 1 ? take(input) : unknown('aborted');
+    });
+    const orchestrator = orchestrating(definition);
+    await orchestrator.start();
+    const run = await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('13s');
+
+    late[0]?.();
+    await until(async () => ((await run.status()) === 'succeeded' ? true : null), 'the late result to settle it');
+
+    expect(aborted).toEqual([2]);
+    expect(effects).toHaveLength(1);
+  });
+});
+
+describe('a logger that throws', () => {
+  test('stops nothing', async () => {
+    const definition = charging();
+    const broken = () => {
+      throw new Error('the disk is full');
+    };
+    const orchestrator = orchestrating(definition, storeWith({ handedOver: () => Promise.reject(new Error('odd')) }), {
+      logger: { debug: broken, info: broken, warn: broken, error: broken },
+    });
+    await orchestrator.start();
+
+    await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('3s');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+  });
+});

@@ -1,12 +1,12 @@
 /** The public names of Sagacity, listed by hand. */
 
 export { createOrchestrator, type CreateOptions } from './create-orchestrator.ts';
-export { operation, type Operation } from './define/operation.ts';
+export { type AttemptContext, type LookupContext, operation, type Operation } from './define/operation.ts';
 export type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from './define/result.ts';
 export { type Schema, typed } from './define/schema.ts';
 export type { Duration } from './domain/duration.ts';
 export { type ErrorCode, isSagacityError, SagacityError } from './domain/errors.ts';
-export type { EscalationReason, OperationState } from './domain/operation-state.ts';
+export type { EscalationReason, LibraryCode, OperationState } from './domain/operation-state.ts';
 export {
   absent,
   failed,
@@ -15,12 +15,13 @@ export {
   inconclusive,
   notApplied,
   type Outcome,
+  type Settling,
   succeeded,
   unknown,
 } from './domain/outcome.ts';
 export type { Cancelled, Decided, Decision, Doubt } from './orchestrator/decide.ts';
-export type { Operator, Orchestrator } from './orchestrator/orchestrator.ts';
+export type { AnyOperation, Operator, Orchestrator, OrchestratorOptions } from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { Logger } from './ports/logger.ts';
-export type { Store } from './ports/store.ts';
+export type { RecordKind, Store } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

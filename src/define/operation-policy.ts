@@ -28,7 +28,10 @@ export interface RetryOptions {
 export interface LookupTimes {
   /** After this long the provider's look-up shows a record that exists. An absence that is seen earlier proves nothing. */
   readonly visibleWithin: Duration;
-  /** How late a request that was sent can still take effect. Left out: nobody says, so an absence is never final. */
+  /**
+   * How late a request that was sent can still take effect, counted from the end of its attempt; an executor that sends
+   * after its abort breaks it. Left out: nobody says, so an absence is never final.
+   */
   readonly arrivalLimit?: Duration;
   /** Pause before the second look-up (the first is made at once); it doubles, up to an hour. Default `'5s'`. */
   readonly every?: Duration;

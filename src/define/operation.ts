@@ -18,7 +18,10 @@ export interface AttemptContext<Input> {
   readonly idempotencyKey: string;
   /** Counts from 1. For logs only: an effect that depends on it is not one effect. */
   readonly attempt: number;
-  /** Aborted when the attempt's time is over or the process stops; the outcome is then unknown, not failed. */
+  /**
+   * Aborted when the attempt's time is over or the process stops; the outcome is then unknown, not failed. Nothing may
+   * be sent after that: give it to the client, and switch the client's own retries off.
+   */
   readonly abortSignal: AbortSignal;
 }
 
@@ -62,9 +65,12 @@ export interface OperationOptions<Submitted, Input, Returned, Produced, Found, O
   readonly lookup: LookupOptions<Input, Found, OutputIn<NoInfer<Returned>>> | 'none';
   /** How a success is taken back. */
   readonly compensate?: CompensateOption<Input, NoInfer<Output>, Inverse, Reason>;
-  /** One attempt, from its start. Default `'30s'`. */
+  /** How long the executor may take before it is aborted. Default `'30s'`. */
   readonly timeout?: Duration;
-  /** An attempt leaves within this long of its recorded start, or not at all. Default `'5s'`. */
+  /**
+   * The executor is called within this long of the recorded start, or not at all. What it does before it sends is its
+   * own time, bounded by `timeout`. Default `'5s'`.
+   */
   readonly sendWithin?: Duration;
   readonly retry?: RetryOptions;
   /** Paths of the input left out of the fingerprint: `['meta.requestedAt', 'lines[].note']`. */

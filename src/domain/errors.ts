@@ -70,10 +70,14 @@ export function definitionInvalid(what: string, remedy: string, facts: ErrorFact
   return new SagacityError('DEFINITION_INVALID', `${what} ${remedy}`, { facts });
 }
 
-export function definitionMissing(action: string): SagacityError {
+/** `anotherIs`: the action is registered, with another definition than the one given. */
+export function definitionMissing(action: string, anotherIs: boolean): SagacityError {
   return new SagacityError(
     'DEFINITION_MISSING',
-    `Operation ${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
+    anotherIs
+      ? `Another definition of ${action} is registered with this orchestrator than the one given. Define it once, and ` +
+          'give submit() the same object as createOrchestrator({ definitions }).'
+      : `Operation ${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
     { facts: { action } },
   );
 }
@@ -130,7 +134,8 @@ export function storeUnavailable(what: string, remedy: string, cause?: unknown):
 export function storeInDoubt(what: string, cause?: unknown): SagacityError {
   return new SagacityError(
     'STORE_IN_DOUBT',
-    `${what} The database did not answer, so the write may or may not have happened; it is read back, not assumed.`,
+    `${what} The database did not answer, so the write may or may not have happened. Make the same call again: it ` +
+      'finds out, and nothing is done twice.',
     { cause, retryable: true },
   );
 }

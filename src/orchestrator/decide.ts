@@ -6,14 +6,17 @@
 import { encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { inputInvalid, resolutionRefused } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
-import type { NotApplied, Settling } from '../domain/outcome.ts';
+import type { NotApplied, Settling, Succeeded } from '../domain/outcome.ts';
+import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
+import type { Operation } from '../define/operation.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 import type { Driver } from './driver.ts';
 import type { HandedOver, Verdict } from './handover.ts';
-import { isOutcome } from './perform.ts';
+import { isOutcome, resultOf } from './perform.ts';
 import { existing } from './run.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -31,7 +34,7 @@ export interface Doubt {
   readonly since: Date;
   /** When the library acts next by itself; null: it waits for a person. */
   readonly dueAt: Date | null;
-  /** Until when the provider knows the key; null: it does not, or nothing was sent yet. */
+  /** Until when it may be sent again under its key; null: the provider knows no keys, or nothing was sent yet. */
   readonly windowEndsAt: Date | null;
   readonly contradictedAt: Date | null;
   /** The history number to decide on: give it back as `seen`. */
@@ -59,10 +62,13 @@ export interface Deciding {
   readonly clock: Clock;
   readonly watchers: Watchers;
   readonly driver: Driver;
+  /** By action; an operation of another process need not be among them. */
+  readonly definitions: ReadonlyMap<string, Operation>;
 }
 
-/** Pages of {@link doubtsOf} hold this many unless told otherwise. */
+/** Pages of {@link doubtsOf} hold `PAGE` unless told otherwise, and never more than `PAGE_MAX`. */
 const PAGE = 100;
+const PAGE_MAX = 1_000;
 
 const WITHIN: Duration = '10s';
 
@@ -73,7 +79,18 @@ export async function doubtsOf(
   store: Store,
   query: { readonly tenant: string | null; readonly limit?: number; readonly after?: Pick<Doubt, 'tenant' | 'id'> },
 ): Promise<readonly Doubt[]> {
-  const rows = await store.doubts({ tenant: query.tenant, limit: query.limit ?? PAGE, after: query.after ?? null });
+  const { tenant, limit = PAGE, after = null } = query;
+  if (tenant !== null) assertKeyText('tenant', tenant, TENANT_LENGTH_MAX);
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > PAGE_MAX) {
+    throw inputInvalid(`limit is not a whole number from 1 to ${PAGE_MAX}. Ask for the rest with after.`, {
+      name: 'limit',
+    });
+  }
+  if (after !== null) {
+    assertKeyText('tenant of after', after.tenant, TENANT_LENGTH_MAX);
+    assertKeyText('id of after', after.id, KEY_LENGTH_MAX);
+  }
+  const rows = await store.doubts({ tenant, limit, after });
   return rows.map(doubtOf);
 }
 
@@ -97,8 +114,9 @@ function doubtOf(row: OperationRow): Doubt {
 
 /**
  * Decides an escalated operation: it succeeded, it failed, or it is proven not to have been applied and is sent once
- * more. Rejects with RESOLUTION_REFUSED when the history has moved, an attempt is in flight, or the decision
- * contradicts what is proven.
+ * more. The output of a success goes through the definition's schema where it is registered here. Rejects with
+ * INPUT_INVALID when that output cannot be kept, and with RESOLUTION_REFUSED when the history has moved, an attempt
+ * is in flight, or the decision contradicts what is proven.
  */
 export async function resolve(
   deciding: Deciding,
@@ -112,23 +130,42 @@ export async function resolve(
       `A decision on ${ref.id} says ${type}. Write succeeded(...), failed(code) or notApplied(reason).`,
     );
   }
-  const stored: Verdict['outcome'] =
-    outcome.type === 'succeeded'
-      ? { ...outcome, output: encode(outcome.output, { onUnsupported: 'refuse', rootName: 'output' }) }
-      : outcome;
-  return decide(deciding, ref, stored, decision);
+  return decide(deciding, ref, decision, async ({ action }) =>
+    outcome.type === 'succeeded' ? usable(ref.id, deciding.definitions.get(action), outcome) : outcome,
+  );
+}
+
+/** The success with its output as it is stored. A person is told at once what of it cannot be kept. */
+async function usable(
+  id: string,
+  definition: Operation | undefined,
+  outcome: Succeeded<unknown>,
+): Promise<Succeeded<Json>> {
+  const output = encode(outcome.output, { onUnsupported: 'refuse', rootName: 'output' });
+  if (definition === undefined) return { ...outcome, output };
+  const result = await resultOf(definition, outcome);
+  if (result.type !== 'succeeded') {
+    const why = 'reason' in result ? result.reason : `it says ${result.type}`;
+    throw inputInvalid(
+      `The success decided for operation ${id} cannot be used: ${why}. Give an output that ${definition.action} ` +
+        'could have returned.',
+      { id, action: definition.action },
+    );
+  }
+  // `resultOf` encodes every output that it accepts.
+  return { ...result, output: result.output as Json };
 }
 
 /** Asks the provider once more about an escalated operation, at a person's word. */
 export function requestLookUp(deciding: Deciding, ref: OperationRef, decision: Decision): Promise<Decided> {
-  return decide(deciding, ref, { type: 'look-up' }, decision);
+  return decide(deciding, ref, decision, async () => ({ type: 'look-up' }));
 }
 
 async function decide(
   deciding: Deciding,
   ref: OperationRef,
-  outcome: Verdict['outcome'],
   decision: Decision,
+  outcomeFor: (row: OperationRow) => Promise<Verdict['outcome']>,
 ): Promise<Decided> {
   refuseNameless(decision.by, 'by');
   refuseNameless(decision.evidence, 'evidence');
@@ -142,6 +179,7 @@ async function decide(
       revision: row.revision,
     });
   }
+  const outcome = await outcomeFor(row);
   const { by, evidence, seen } = decision;
   const answer = await handOverAndWait(
     deciding,
@@ -187,7 +225,7 @@ async function handOverAndWait(
   let told = () => {};
   const endWatch = watchers.watch(ref, () => told());
   try {
-    await driver.handOver(ref, said, handoverId);
+    await driver.handOver(ref, said, handoverId, deadline);
     for (;;) {
       const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, ref, handoverId));
       const left = deadline - clock.monotonic();

@@ -208,10 +208,12 @@ export class Driver {
   attend(ref: OperationRef): boolean {
     const held = this.#held.get(keyOf(ref));
     if (held === undefined) return false;
-    this.#enqueue(held, async () => {
+    const apply = async () => {
       const stored = await this.#around.store.read(ref);
       if (stored !== null && stored.handovers.length > 0) await this.#applyHandovers(held, stored);
-    });
+    };
+    // Given back meanwhile: then whoever is free claims it, at once and not with the next sweep.
+    this.#enqueue(held, apply, () => this.#wake(ref, 0, 0));
     return true;
   }
 
@@ -606,6 +608,7 @@ function startOf(row: KernelRow): Start {
   return {
     sendWithinMs: policy.sendWithinMs,
     retentionMs: policy.keyRetentionMs,
+    marginMs: policy.sendWithinMs + policy.timeoutMs,
     insideWindow: isResubmission(history),
   };
 }

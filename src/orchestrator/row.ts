@@ -1,6 +1,7 @@
 /**
  * Between the stored operation and the chart's own row. The chart's context is stored without what the store knows
- * better (`facts`, read anew before every turn) and without the output, which has a column of its own.
+ * better (`facts`, read anew before every turn) and without the output, which has a column of its own. There it is
+ * wrapped as `{ "value": ... }`: a store keeps what it has when it is given null, and null may well be the output.
  */
 
 import { decode, encode } from '../domain/codec.ts';
@@ -39,7 +40,7 @@ export function toStored(row: KernelRow): { snapshot: Json; output: Json | null 
   return {
     snapshot: encode({ ...row, context: stored }, { onUnsupported: 'refuse', rootName: 'snapshot' }),
     // An output in the history is JSON already: it is encoded when its attempt ends.
-    output: result === null ? null : ((result.output ?? null) as Json),
+    output: result === null ? null : { value: result.output as Json },
   };
 }
 
@@ -49,7 +50,14 @@ export function fromStored(stored: OperationRow): KernelRow {
   const { result } = row.context.history;
   const context: StoredContext = {
     ...row.context,
-    history: { ...row.context.history, result: result === null ? null : { ...result, output: stored.output } },
+    history: { ...row.context.history, result: result === null ? null : { ...result, output: outputOf(stored) } },
   };
   return { ...row, context };
+}
+
+/** The output, encoded; null also while there is none. */
+export function outputOf({ output }: OperationRow): Json {
+  if (output === null) return null;
+  // Written by `toStored`.
+  return (output as { readonly value: Json }).value;
 }

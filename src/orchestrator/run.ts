@@ -6,11 +6,13 @@
 import { decode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { operationNotFound } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, RecordKind, Store } from '../ports/store.ts';
-import { contextOf, fromStored } from './row.ts';
+import { contextOf, fromStored, outputOf } from './row.ts';
 import type { Watchers } from './watchers.ts';
 
 /** One fact of a history, as people read it. */
@@ -23,7 +25,7 @@ export interface HistoryRecord {
   readonly attempt: number | null;
   /** The states the operation passed through in the turn that wrote this, in order; on the turn's last record. */
   readonly states?: readonly OperationState[];
-  /** What was learnt: an outcome, a finding, a decision and who made it. */
+  /** What was learnt: an outcome, a finding, a decision and who made it. Outputs are the values they were. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
@@ -82,17 +84,56 @@ export function runOf<Output, Code extends string>(
       await existing(store, ref);
       return (await store.records(ref)).map(({ revision, at, kind, attempt, body }) => {
         // Record bodies are objects: the orchestrator writes nothing else.
-        const { states, ...facts } = decode(body) as { states?: readonly OperationState[] };
-        return { revision, at: new Date(at), kind, attempt, facts, ...(states === undefined ? {} : { states }) };
+        const { states, ...facts } = decode(body) as Facts & { states?: readonly OperationState[] };
+        return {
+          ...{ revision, at: new Date(at), kind, attempt, facts: readable(facts) },
+          ...(states === undefined ? {} : { states }),
+        };
       });
     },
   };
 }
 
+/** The stored operation. Rejects with INPUT_INVALID for what can name none, and with OPERATION_NOT_FOUND. */
 export async function existing(store: Store, ref: OperationRef): Promise<OperationRow> {
+  assertKeyText('tenant', ref.tenant, TENANT_LENGTH_MAX);
+  assertKeyText('operation id', ref.id, KEY_LENGTH_MAX);
   const row = await store.read(ref);
   if (row === null) throw operationNotFound(ref.tenant, ref.id);
   return row;
+}
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/**
+ * The facts of a record with the outputs in them as values. An output is encoded when its attempt ends and once more
+ * with the record it stands in: at the end of an attempt as `output`, in what a look-up found as `records[].output`,
+ * in evidence and in a person's decision as `outcome.output`.
+ */
+function readable(facts: Facts): Facts {
+  const { outcome, records } = facts;
+  return {
+    ...withOutput(facts),
+    ...(isFacts(outcome) ? { outcome: withOutput(outcome) } : {}),
+    ...(Array.isArray(records)
+      ? { records: records.map((record: unknown) => (isFacts(record) ? withOutput(record) : record)) }
+      : {}),
+  };
+}
+
+function withOutput(facts: Facts): Facts {
+  if (!('output' in facts)) return facts;
+  try {
+    // Encoded once by whoever wrote the record.
+    return { ...facts, output: decode(facts['output'] as Json) };
+  } catch {
+    // A record cuts what is nested too deep, at times inside a tag. The history is told nevertheless, as it is stored.
+    return facts;
+  }
+}
+
+function isFacts(value: unknown): value is Facts {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Resolves after the next turn of the operation here, after a poll's pause, or at the deadline. */
@@ -119,8 +160,7 @@ function resultOf(row: OperationRow): Result {
   switch (row.state) {
     case 'succeeded': {
       const reference = context.history.result?.reference ?? null;
-      const output = row.output === null ? null : decode(row.output);
-      return { status: 'succeeded', output, ...(reference === null ? {} : { reference }) };
+      return { status: 'succeeded', output: decode(outputOf(row)), ...(reference === null ? {} : { reference }) };
     }
     case 'failed':
       return { status: 'failed', code: context.code ?? 'attempts-exhausted' };

@@ -2,8 +2,8 @@
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, readFile, readdir, readlink, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -151,6 +151,52 @@ describe('a lock whose holder is no more', () => {
     const locking = lockDirectory(directory);
 
     await expect(locking).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+});
+
+describe('a lock whose holder cannot be judged from here', () => {
+  test.each<[string, object]>([
+    ['counts its processes apart, as another container does', { pidNamespace: 'pid:[1]' }],
+    ['counts its processes apart, in a system without such names', { pidNamespace: null }],
+    ['is on another machine', { host: 'elsewhere-7' }],
+    ['is on another machine that was started at another time', { host: 'elsewhere-7', bootId: 'another' }],
+  ])('because it %s is not taken over, and it is told what to do', async (_, holder) => {
+    const pid = await pidOfTheDead();
+    const left = await heldBy({ pid, ...(await whereWeAre()), ...holder });
+    await writeFile(lockFile, left);
+
+    const refusal: unknown = await lockDirectory(directory).catch((error: unknown) => error);
+
+    expect(refusal).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    const { host }: { host: string } = JSON.parse(left);
+    const message = refusal instanceof Error ? refusal.message : '';
+    expect(message).toContain(`process ${pid} on host "${host}"`);
+    expect(message).toContain(`delete ${lockFile}`);
+    expect(await readFile(lockFile, 'utf8')).toBe(left);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  test('is taken over once a person has deleted the file', async () => {
+    await writeFile(lockFile, await heldBy({ pid: 17, host: 'elsewhere-7', pidNamespace: null }));
+    await expect(lockDirectory(directory)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await rm(lockFile);
+
+    const lock = await lockDirectory(directory);
+
+    expect(await holderPid()).toBe(process.pid);
+    await lock.release();
+  });
+});
+
+describe('a lock that says where its holder is', () => {
+  test('is taken over when that is here and the holder is dead', async () => {
+    await writeFile(lockFile, await heldBy({ pid: await pidOfTheDead(), ...(await whereWeAre()) }));
+
+    const lock = await lockDirectory(directory);
+
+    const written: unknown = JSON.parse(await readFile(lockFile, 'utf8'));
+    expect(written).toMatchObject({ pid: process.pid, ...(await whereWeAre()) });
+    await lock.release();
   });
 });
 
@@ -345,9 +391,13 @@ async function startChild(script: string, argument: string, beginning = 'ready')
   return started;
 }
 
-async function heldBy(holder: { pid: number; startedAt?: string; bootId?: string }): Promise<string> {
+async function heldBy(holder: { pid: number } & Record<string, unknown>): Promise<string> {
   const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   return JSON.stringify({ startedAt: null, bootId, nonce: 'of the former holder', ...holder });
+}
+
+async function whereWeAre(): Promise<{ host: string; pidNamespace: string }> {
+  return { host: hostname(), pidNamespace: await readlink('/proc/self/ns/pid') };
 }
 
 async function holderPid(): Promise<unknown> {

@@ -4,9 +4,10 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { failed, inconclusive, notApplied, type Orchestrator, succeeded } from 'sagacity';
+import { createOrchestrator, failed, inconclusive, notApplied, type Orchestrator, succeeded } from 'sagacity';
+import * as z from 'zod';
 import { type Evidence, toBody } from '../../src/orchestrator/handover.ts';
-import { charges, gate, type Step } from '../support/scripted-charge.ts';
+import { charges, gate, type Script, type Step } from '../support/scripted-charge.ts';
 import { keysSent, now, type Stage, stage, statesOf } from '../support/stage.ts';
 import { order, stageIn, type StageIn } from '../support/stage-in.ts';
 import { reached, until } from '../support/world.ts';
@@ -80,6 +81,23 @@ describe('the list of doubts', () => {
 
     expect([...page, ...rest].map(({ key }) => key)).toEqual(['order-1', 'order-2', 'order-3']);
   });
+
+  test.each<[string, object]>([
+    ['no entries', { limit: 0 }],
+    ['fewer than none', { limit: -1 }],
+    ['half an entry', { limit: 0.5 }],
+    ['more than a thousand', { limit: 1_001 }],
+    ['a text', { limit: '10' }],
+    ['nothing that is a number', { limit: Number.NaN }],
+    ['what comes after no id', { after: { tenant: 'shop-1', id: '\0' } }],
+    ['what comes after no tenant', { after: { tenant: 17, id: 'op_1' } }],
+  ])('refuses a page of %s', async (_, query) => {
+    shop = await stage();
+
+    const asking = shop.orchestrator.operator.doubts(query);
+
+    await expect(asking).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  });
 });
 
 describe('a person who decides an escalated charge', () => {
@@ -146,6 +164,73 @@ describe('a person who decides an escalated charge', () => {
     expect(await now(run)).toEqual({ status: 'escalated', reason: 'no-lookup' });
     expect(await keysSent(shop.provider)).toHaveLength(2);
     expect(await shop.provider.records()).toHaveLength(0);
+  });
+});
+
+describe('an output that a person supplies', () => {
+  const output = z.object({ chargeId: z.string(), fee: z.number().default(0) });
+  const lost: Step = async ({ send }) => {
+    await send();
+    throw new Error('The connection broke.');
+  };
+
+  async function inDoubt(script: Script = {}) {
+    shop = await stage({ keyRetention: 'none', lookup: 'none', steps: [lost], ...script });
+    const run = await shop.orchestrator.submit(shop.charge, order);
+    await reached(run, 'escalated');
+    return { run, decision: { ...who, seen: await seen(shop.orchestrator) } };
+  }
+
+  test('goes through the output schema, as an executor’s does', async () => {
+    const { run, decision } = await inDoubt({ output });
+
+    await shop.orchestrator.operator.resolve(run.id, charged, decision);
+
+    expect(await now(run)).toMatchObject({ status: 'succeeded', output: { chargeId: 'payment_1', fee: 0 } });
+  });
+
+  test.each<[string, unknown]>([
+    ['does not fit the schema', { chargeId: 17 }],
+    ['is larger than can be kept', { chargeId: 'x'.repeat(1_000_001) }],
+    ['cannot be stored', { chargeId: 'payment_1', charge() {} }],
+  ])('is refused when it %s, and nothing is decided', async (_, supplied) => {
+    const { run, decision } = await inDoubt({ output });
+    const turns = shop.store.written.length;
+
+    const deciding = shop.orchestrator.operator.resolve(run.id, succeeded(supplied), decision);
+
+    await expect(deciding).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+    expect(await run.status()).toBe('escalated');
+    expect(shop.store.written).toHaveLength(turns);
+  });
+
+  test('is kept unseen where the definition is not registered', async () => {
+    const { run, decision } = await inDoubt({ output });
+    const office = createOrchestrator({ store: shop.store, clock: shop.clock, definitions: [], tenant: run.tenant });
+    const supplied = succeeded({ chargeId: 17 });
+
+    const deciding = office.operator.resolve(run.id, supplied, { ...decision, within: '2s' });
+    await shop.clock.advance('3s');
+
+    expect(await deciding).toEqual({ status: 'applied' });
+    expect(await now(run)).toEqual({ status: 'succeeded', output: { chargeId: 17 } });
+    await office.stop();
+  });
+
+  test.each<[string, unknown]>([
+    ['null', null],
+    ['undefined', undefined],
+    ['another charge', { chargeId: 'payment_2' }],
+  ])('replaces what was stored before, also when it is %s', async (_, supplied) => {
+    shop = await stage();
+    await shop.provider.faults(['lie+drop']);
+    const run = await shop.orchestrator.submit(shop.charge, order);
+    await reached(run, 'escalated');
+    const decision = { ...who, seen: await seen(shop.orchestrator) };
+
+    await shop.orchestrator.operator.resolve(run.id, succeeded(supplied, { reference: 'payment_2' }), decision);
+
+    expect(await now(run)).toStrictEqual({ status: 'succeeded', output: supplied, reference: 'payment_2' });
   });
 });
 

@@ -254,3 +254,19 @@ describe('a logger that throws', () => {
     expect(await states('order-1')).toEqual(['succeeded']);
   });
 });
+
+describe('a decision in a store that takes no writes', () => {
+  test('is refused with the error of the store when its time is over', async () => {
+    const definition = charging();
+    const store = storeWith({ handOver: () => Promise.reject(storeUnavailable('The store', 'is read-only.')) });
+    const orchestrator = orchestrating(definition, store);
+    await orchestrator.start();
+    const run = await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+
+    const cancelling = orchestrator.cancel(run.id, { by: 'shop', reason: 'ordered twice', within: '1s' });
+    const refused = expect(cancelling).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+    await clock.advance('5s');
+
+    await refused;
+  });
+});

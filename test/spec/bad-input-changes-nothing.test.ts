@@ -8,7 +8,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { createOrchestrator, type CreateOptions, operation, type Orchestrator, succeeded, typed } from 'sagacity';
+import {
+  createOrchestrator,
+  type CreateOptions,
+  failed,
+  operation,
+  type Orchestrator,
+  succeeded,
+  typed,
+} from 'sagacity';
 import { pgliteStore } from 'sagacity/pglite';
 import { memoryStore, testClock } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -160,8 +168,8 @@ describe('a tenant that is none', () => {
     const asking = orchestrator.run('op_1');
 
     await expect(submitting).rejects.toMatchObject({ code: 'INPUT_INVALID', facts: { name: 'tenant' } });
-    await expect(cancelling).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' });
-    await expect(asking).rejects.toMatchObject({ code: 'OPERATION_NOT_FOUND' });
+    await expect(cancelling).rejects.toMatchObject({ code: 'INPUT_INVALID', facts: { name: 'tenant' } });
+    await expect(asking).rejects.toMatchObject({ code: 'INPUT_INVALID', facts: { name: 'tenant' } });
     nothingHappened();
   });
 
@@ -174,6 +182,35 @@ describe('a tenant that is none', () => {
     const run = await orchestrator.submit(charge, { orderId: 'order-17' }, { tenant: 'shop-2' });
 
     expect(run.tenant).toBe('shop-1');
+  });
+});
+
+describe('an id that no operation can have', () => {
+  test.each<[string, unknown]>([
+    ['empty', ''],
+    ['a text with a NUL', '\0'],
+    ['half of a surrogate pair', 'op_\ud800'],
+    ['a number', 17],
+    ['a big integer', 17n],
+    ['missing', undefined],
+  ])('because it is %s is refused by every call that takes one', async (_, given) => {
+    const orchestrator = await started([definition()]);
+    const { operator } = orchestrator;
+    // Callers without a compiler can name anything.
+    const id = given as string;
+    const decision = { by: 'the shop', evidence: 'the books', seen: 1 };
+
+    const asked = await Promise.all([
+      refusalOf(orchestrator.run(id)),
+      refusalOf(orchestrator.cancel(id, { by: 'the shop', reason: 'a mistake' })),
+      refusalOf(operator.resolve(id, failed('no'), decision)),
+      refusalOf(operator.lookUp(id, decision)),
+    ]);
+
+    for (const refusal of asked) {
+      expect(refusal).toMatchObject({ code: 'INPUT_INVALID', facts: { name: 'operation id' } });
+    }
+    nothingHappened();
   });
 });
 
@@ -195,6 +232,7 @@ describe('a definition that this orchestrator cannot execute', () => {
     const refusal = await refusalOf(orchestrator.submit(sameAction, { orderId: 'order-17' }));
 
     expect(refusal).toMatchObject({ code: 'DEFINITION_MISSING', facts: { action: 'card.charge' } });
+    expect(refusal).toMatchObject({ message: expect.stringContaining('Another definition of card.charge') });
     nothingHappened();
   });
 

@@ -12,7 +12,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { isUnstorable } from '../../src/domain/unstorable.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { type Script, scriptedCharge, type Sending } from '../support/scripted-charge.ts';
+import { gate, type Script, scriptedCharge, type Sending } from '../support/scripted-charge.ts';
+import { reached } from '../support/world.ts';
 
 let provider: ScriptedProvider;
 let instance: PGlite;
@@ -228,6 +229,64 @@ describe.each(stores)('an executor that made an effect, with a store %s,', (_, n
     expect(end?.states?.at(-1)).toMatch(/failed|escalated/);
   });
 
+  test('is told in its history with the values themselves', async () => {
+    const output = { at: new Date(0), amount: 5n, note: null, lines: new Set(['a\0b']), $: 'dear' };
+
+    const { run } = await carryOut(newStore(), () => succeeded(output, { reference: 'payment_1' }));
+
+    const [, end] = await run.history();
+    expect(end?.facts['output']).toStrictEqual(output);
+    expect(end?.facts).toMatchObject({ outcome: 'succeeded', reference: 'payment_1' });
+  });
+
+  test('and was found has the values of the record in its history', async () => {
+    const output = { at: new Date(0), amount: 5n };
+    const ask = (): Finding => ({ type: 'found', records: [succeeded(output, { reference: 'payment_1' })] });
+
+    const { run } = await carryOut(newStore(), breaks, { lookup: { ask } });
+
+    const lookup = (await run.history()).find(({ kind }) => kind === 'lookup');
+    expect(lookup?.facts['records']).toStrictEqual([{ type: 'succeeded', output, reference: 'payment_1' }]);
+  });
+
+  test('and whose output a person supplied has that in its history', async () => {
+    const output = { at: new Date(0), amount: 5n };
+    const { run, orchestrator } = await carryOut(newStore(), breaks, { keyRetention: 'none', lookup: 'none' });
+    const seen = (await run.history()).at(-1)?.revision ?? 0;
+
+    await orchestrator.operator.resolve(run.id, succeeded(output), { by: 'on-call', evidence: 'the books', seen });
+
+    const verdict = (await run.history()).find(({ kind }) => kind === 'verdict');
+    expect(verdict?.facts['outcome']).toStrictEqual({ type: 'succeeded', output });
+  });
+
+  test('and came back late has the values in its history', async () => {
+    const output = { at: new Date(0), amount: 5n };
+    const late = gate();
+    const { run } = await carryOut(
+      newStore(),
+      async () => {
+        await late.passed;
+        return succeeded(output, { reference: 'payment_1' });
+      },
+      { keyRetention: 'none', lookup: 'none', timeout: '50ms' },
+    );
+    late.open();
+    await reached(run, 'succeeded');
+
+    const evidence = (await run.history()).find(({ kind }) => kind === 'evidence');
+
+    expect(evidence?.facts['outcome']).toStrictEqual({ type: 'succeeded', output, reference: 'payment_1' });
+  });
+
+  test('and nested its output as deep as it goes still has a history', async () => {
+    const deep = Array.from({ length: 45 }).reduce((inner: unknown) => new Map([[1, inner]]), 1);
+
+    const { run } = await carryOut(newStore(), () => succeeded(deep));
+
+    expect((await run.history()).map(({ kind }) => kind)).toEqual(['start', 'end']);
+  });
+
   describe('and whose output does not fit its schema', () => {
     const output = z.object({ chargeId: z.string().startsWith('payment_') });
     const step = async ({ send }: Sending) => {
@@ -349,7 +408,7 @@ async function carryOut(store: Store, step: (sending: Sending) => unknown, scrip
   const records = (await provider.records()).filter((record) => record.orderId === orderId);
   const keys = new Set(records.map(({ key }) => key));
   const sent = (await provider.received()).filter(({ method, key }) => method === 'POST' && keys.has(key));
-  return { run, end, records, sent };
+  return { run, end, records, sent, orchestrator };
 }
 
 function outputOf(end: object): unknown {

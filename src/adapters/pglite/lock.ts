@@ -2,10 +2,12 @@
  * One process at a time in a directory: PGlite itself locks nothing, and two that open one directory lose committed
  * rows. The lock is the file `<directory>.lock`, naming its holder so exactly (pid, start of the process, boot of the
  * machine) that a dead holder is recognised even when its pid is in use again. The file that came into being
- * complete and exclusively is the authority; whoever finds it held fails at once and is told by whom.
+ * complete and exclusively is the authority; whoever finds it held fails at once and is told by whom. A holder on
+ * another machine or in another container cannot be seen from here, so its lock holds until a person deletes it.
  */
 
-import { link, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, readlink, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { storeUnavailable } from '../../domain/errors.ts';
 import { systemRandom } from '../local/random.ts';
 
@@ -46,7 +48,16 @@ interface Holder {
   readonly pid: number;
   readonly startedAt: string | null;
   readonly bootId: string | null;
+  /** Null in a lock of a version that did not write it. */
+  readonly place: Place | null;
   readonly nonce: string;
+}
+
+/** Within one place a pid means one process. */
+interface Place {
+  readonly host: string;
+  /** Containers of one machine count their processes apart. Null where the system has no such thing. */
+  readonly pidNamespace: string | null;
 }
 
 /** The directories that this process has open, shared by all copies of this module, and known before any file is. */
@@ -62,13 +73,17 @@ function heldHere(): Set<string> {
 
 async function acquire(file: string, me: Holder, directory: string): Promise<void> {
   const draft = `${file}.${me.nonce}`;
-  await writeFile(draft, JSON.stringify(me));
+  const { place, ...others } = me;
+  await writeFile(draft, JSON.stringify({ ...others, ...place }));
   try {
     for (;;) {
       if (await placed(draft, file)) return;
       const found = await readHolder(file);
       if (found === 'absent') continue;
-      if (found !== 'unreadable' && (await isAlive(found))) throw occupied(directory, found.pid);
+      if (found !== 'unreadable') {
+        if (isElsewhere(found, me)) throw outOfSight(directory, file, found.pid, found.place.host);
+        if (await isAlive(found)) throw occupied(directory, found.pid);
+      }
       if (await inherit(file, found, draft, me, directory)) return;
     }
   } finally {
@@ -124,9 +139,10 @@ async function readHolder(file: string): Promise<Found> {
 /** A lock is written whole, so one that cannot be read was damaged by a crash of the machine and holds nothing. */
 function parseHolder(text: string): Found {
   try {
-    const { pid, startedAt, bootId, nonce }: Record<string, unknown> = JSON.parse(text);
+    const { pid, startedAt, bootId, host, pidNamespace, nonce }: Record<string, unknown> = JSON.parse(text);
     if (typeof pid !== 'number' || !Number.isInteger(pid) || pid <= 0 || typeof nonce !== 'string') return 'unreadable';
-    return { pid, nonce, startedAt: textOrNull(startedAt), bootId: textOrNull(bootId) };
+    const place = typeof host === 'string' ? { host, pidNamespace: textOrNull(pidNamespace) } : null;
+    return { pid, nonce, startedAt: textOrNull(startedAt), bootId: textOrNull(bootId), place };
   } catch {
     return 'unreadable';
   }
@@ -137,8 +153,15 @@ function textOrNull(value: unknown): string | null {
 }
 
 async function identify(): Promise<Holder> {
-  const [self, bootId] = await Promise.all([readProcess(process.pid), readBootId()]);
-  return { pid: process.pid, startedAt: self?.startedAt ?? null, bootId, nonce: systemRandom().id() };
+  const [self, bootId, pidNamespace] = await Promise.all([readProcess(process.pid), readBootId(), readPidNamespace()]);
+  const place = { host: hostname(), pidNamespace };
+  return { pid: process.pid, startedAt: self?.startedAt ?? null, bootId, place, nonce: systemRandom().id() };
+}
+
+/** Its pid means nothing here, or another process: nothing can be said about whether it lives. */
+function isElsewhere(holder: Holder, me: Holder): holder is Holder & { readonly place: Place } {
+  if (holder.place === null || me.place === null) return false;
+  return holder.place.host !== me.place.host || holder.place.pidNamespace !== me.place.pidNamespace;
 }
 
 async function isAlive(holder: Holder): Promise<boolean> {
@@ -175,6 +198,18 @@ async function readProcess(pid: number): Promise<{ startedAt: string; isZombie: 
 async function readBootId(): Promise<string | null> {
   const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => null);
   return text === null ? null : text.trim();
+}
+
+async function readPidNamespace(): Promise<string | null> {
+  return await readlink('/proc/self/ns/pid').catch(() => null);
+}
+
+function outOfSight(directory: string, file: string, pid: number, host: string): Error {
+  return storeUnavailable(
+    `The PGlite directory ${directory} is locked by process ${pid} on host ${JSON.stringify(host)}, another machine ` +
+      'or container than this one, so that nobody can tell from here whether it still runs.',
+    `Stop it, or use another directory. When it is surely gone, delete ${file} and try again.`,
+  );
 }
 
 function occupied(directory: string, pid: number): Error {

@@ -20,7 +20,10 @@ import { type DirectoryLock, lockDirectory } from './lock.ts';
 export interface PgliteStoreOptions {
   /** Where the data lives; created when missing. Without it, and without an instance, everything is in memory. */
   readonly directory?: string;
-  /** A PGlite of yours to use instead. It stays open when the store closes, and locking its directory is up to you. */
+  /**
+   * A PGlite of yours to use instead. It stays open when the store closes, and locking its directory is up to you.
+   * Never await a submission inside a transaction of it: the submission waits for the transaction, which waits for it.
+   */
   readonly instance?: PGlite;
   /** How long one call may take. By default 10 seconds. */
   readonly deadlineMs?: number;

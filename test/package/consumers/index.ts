@@ -1,12 +1,20 @@
 import {
   absent,
+  type AnyOperation,
+  type AttemptContext,
   createOrchestrator,
   failed,
   found,
+  type HistoryRecord,
   isSagacityError,
+  type LibraryCode,
+  type LookupContext,
   operation,
+  type OrchestratorOptions,
   type OutputOf,
+  type RecordKind,
   type Result,
+  type Settling,
   type Store,
   succeeded,
   typed,
@@ -37,3 +45,22 @@ export async function submitted(store: Store): Promise<Result<{ chargeId: string
     await orchestrator.stop();
   }
 }
+
+/** What a service names when it writes its executors and look-ups apart from its definitions. */
+export function amountOf({ input }: AttemptContext<{ amount: number }>): number {
+  return input.amount;
+}
+
+export function recordOf({ input }: LookupContext<{ orderId: string }>): Settling<{ chargeId: string }, 'too_much'> {
+  return input.orderId === '' ? failed('too_much') : succeeded({ chargeId: input.orderId });
+}
+
+export function options(store: Store, definitions: readonly AnyOperation[]): OrchestratorOptions {
+  return { store, definitions };
+}
+
+export function isOfKind({ kind }: HistoryRecord, wanted: RecordKind): boolean {
+  return kind === wanted;
+}
+
+export const ours: readonly LibraryCode[] = ['attempts-exhausted', 'cancelled'];

@@ -14,6 +14,7 @@ import {
   attemptLearnt,
   attemptStarted,
   type AttemptResult,
+  type FoundUnusably,
   type History,
   lookupAnswered,
   noHistory,
@@ -38,11 +39,14 @@ import {
   REFUSED_SENDS_MAX,
 } from '../src/domain/policy.ts';
 
-/** What a look-up brought back. `beganAt` is the store's time before it began. */
+/** What a look-up brought back. */
 export interface LookupAnswer {
-  readonly finding:
-    | Finding
-    | { readonly type: 'found-unusably'; readonly reference: string | null; readonly why: string };
+  /**
+   * `found-unusably`: it happened, and `why` the output of a record cannot be used. `references` names every
+   * successful record of the answer, usable or not (null: it has no name); several that differ are several effects.
+   */
+  readonly finding: Finding | (FoundUnusably & { readonly why: string });
+  /** The store's time before it began. */
   readonly beganAt: number;
 }
 
@@ -196,7 +200,12 @@ const operation = setup({
       return failureOf(known(moment), policy) !== null;
     },
     decidedSucceeded: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'succeeded'),
-    decidedFailed: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'failed'),
+    decidedFailed: (moment) => {
+      const { escalatedFrom, reason, history, policy } = moment.context;
+      // Of two effects a person may have taken back both; one that is proven has not failed.
+      const isFree = reason === 'two-effects' || !['effect', 'two-effects'].includes(proof(history, policy).type);
+      return escalatedFrom === 'operation' && decides(moment, 'failed') && isFree;
+    },
     decidedNotApplied: (moment) => {
       const { escalatedFrom, history, policy } = moment.context;
       const { type } = proof(history, policy);

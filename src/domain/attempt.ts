@@ -121,12 +121,19 @@ function learnt(known: Attempt, outcome: AttemptResult): Attempt {
 /** How much an `absent` proves: nothing yet, enough while the provider still knows the key, or all. */
 export type AbsenceCounts = 'not-yet' | 'inside-window' | 'finally';
 
-/** What a look-up answer adds. `unusable` marks found successes whose output cannot be used. */
-export function lookupAnswered(
-  history: History,
-  finding: Finding | { readonly type: 'found-unusably'; readonly reference: string | null },
-  counts: AbsenceCounts,
-): History {
+/** Successful records whose output cannot be used, by reference (null: it has none). Usable ones beside them as well. */
+export interface FoundUnusably {
+  readonly type: 'found-unusably';
+  readonly references: readonly (string | null)[];
+}
+
+/** Several records of one answer are one effect only when they all have the same name. */
+export function areSeveral(references: readonly (string | null)[]): boolean {
+  return references.length > 1 && (references.includes(null) || new Set(references).size > 1);
+}
+
+/** What a look-up answer adds. */
+export function lookupAnswered(history: History, finding: Finding | FoundUnusably, counts: AbsenceCounts): History {
   const answered = { ...history, lookups: history.lookups + 1 };
   switch (finding.type) {
     case 'inconclusive':
@@ -135,7 +142,7 @@ export function lookupAnswered(
       if (counts === 'not-yet') return answered;
       return settleUnproven(answered, { standing: counts === 'finally' ? 'without-effect' : 'absent' });
     case 'found-unusably':
-      return { ...answered, found: [...history.found, finding.reference] };
+      return foundAlso(answered, finding.references);
     case 'found': {
       const effects = finding.records.filter((record): record is Succeeded<unknown> => record.type === 'succeeded');
       const [first] = effects;
@@ -146,18 +153,21 @@ export function lookupAnswered(
           ...(refusal.type === 'failed' ? { code: refusal.code } : {}),
         });
       }
+      const references = effects.map((effect) => effect.reference ?? null);
       return {
-        ...answered,
-        found: [...history.found, ...effects.map((effect) => effect.reference ?? null)],
-        severalFound:
-          history.severalFound ||
-          effects.some((effect) =>
-            effect.reference === undefined ? effects.length > 1 : effect.reference !== first.reference,
-          ),
+        ...foundAlso(answered, references),
         result: history.result ?? { output: first.output, reference: first.reference ?? null },
       };
     }
   }
+}
+
+function foundAlso(history: History, references: readonly (string | null)[]): History {
+  return {
+    ...history,
+    found: [...history.found, ...references],
+    severalFound: history.severalFound || areSeveral(references),
+  };
 }
 
 /** The provider no longer knows the key: what was absent while it did is unproven again. */
@@ -177,7 +187,10 @@ export function absenceStated(history: History): History {
   };
 }
 
-/** A person states how it ended. */
+/**
+ * A person states how it ended. That proves nothing about the attempts; but a record that they name is another one
+ * than a record that is proven under another name.
+ */
 export function outcomeStated(history: History, outcome: AttemptResult): History {
   if (outcome.type !== 'succeeded') return history;
   return { ...history, result: { output: outcome.output, reference: outcome.reference ?? null } };
@@ -224,6 +237,8 @@ function areTwo(history: History, effects: readonly Attempt[], retained: boolean
   const named = new Set<string>();
   for (const { reference } of effects) if (reference !== undefined) named.add(reference);
   for (const reference of history.found) if (reference !== null) named.add(reference);
+  // Also the record that a person named, which no attempt and no look-up has shown.
+  if (typeof history.result?.reference === 'string') named.add(history.result.reference);
   if (named.size > 1) return true;
   const nameless = effects.some((effect) => effect.reference === undefined);
   return effects.length > 1 && nameless && !retained;

@@ -89,3 +89,19 @@ export function absent(): Finding<never, never> {
 export function inconclusive(reason = 'the look-up could not tell'): Finding<never, never> {
   return { type: 'inconclusive', reason };
 }
+
+/** Tells whether what an executor returned, or a hand-over holds, has the shape of an outcome. */
+export function isOutcome(said: unknown): said is Outcome {
+  if (typeof said !== 'object' || said === null || !('type' in said)) return false;
+  switch (said.type) {
+    case 'succeeded':
+      return 'output' in said;
+    case 'failed':
+      return 'code' in said && typeof said.code === 'string';
+    case 'not-applied':
+    case 'unknown':
+      return 'reason' in said && typeof said.reason === 'string';
+    default:
+      return false;
+  }
+}

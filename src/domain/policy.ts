@@ -10,7 +10,7 @@ import type { EscalationReason } from './operation-state.ts';
 
 /** What a definition said about its provider, in milliseconds; pinned into the operation when it is submitted. */
 export interface Policy {
-  /** How long the provider knows the key, from the first recorded start; null: it does not. */
+  /** How long the provider knows a key, from the start that it first saw it in; null: it does not. */
   readonly keyRetentionMs: number | null;
   readonly lookup: LookupPolicy | null;
   /** One attempt, from its start. */
@@ -38,7 +38,7 @@ export interface Facts {
   readonly now: number;
   /** Until when the last started attempt was allowed to leave; null: none was started. */
   readonly sendBy: number | null;
-  /** Until when the provider knows the key; null: no attempt was started, or it never does. */
+  /** Until when another attempt may start under the same key; null: none was started, or no key is retained. */
   readonly windowEndsAt: number | null;
   /** In [0, 1): spreads delays so that many operations do not come back together. */
   readonly random: number;

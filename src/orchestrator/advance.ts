@@ -14,6 +14,7 @@ import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { LookupAnswer, OperationEvent } from '../../machines/operation.ts';
 import type { Handover, NewRecord, RecordKind } from '../ports/store.ts';
 import { fromBody, type HandedOver, type Verdict } from './handover.ts';
+import { isOutcome } from '../domain/outcome.ts';
 import { contextOf, stateOf, withFacts } from './row.ts';
 
 /** What happened to an operation. `generation` is the one the chart gave to what ended or fired. */
@@ -80,7 +81,10 @@ export function advance(
       return written(turn.row, [fact('end', row, happening.body)], turn.visited, new Map(), false);
     }
     case 'lookup.answered': {
-      const turn = kernel.settle(from, 'lookup', happening.generation, { output: happening.answer });
+      // A process that was suspended believes itself earlier than the store said when the look-up began.
+      const now = Math.max(facts.now, happening.answer.beganAt);
+      const asked = withFacts(row, { ...facts, now });
+      const turn = kernel.settle(asked, 'lookup', happening.generation, { output: happening.answer });
       if (turn === null) return null;
       return written(turn.row, [fact('lookup', row, happening.body)], turn.visited, new Map(), false);
     }
@@ -93,10 +97,10 @@ export function advance(
 
 /** Evidence first, so that a decision is measured against everything that was known when it is applied. */
 function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: readonly Handover[]): Advance {
-  const said = handovers.map((handover) => ({ handover, body: fromBody(handover.body) }));
+  const said = handovers.map((handover) => ({ handover, body: readable(handover) }));
   const inOrder = [
-    ...said.filter(({ body }) => body.kind === 'evidence'),
-    ...said.filter(({ body }) => body.kind !== 'evidence'),
+    ...said.filter(({ body }) => body?.kind === 'evidence'),
+    ...said.filter(({ body }) => body?.kind !== 'evidence'),
   ];
   const answers = new Map<string, HandoverAnswer>();
   const records: NewRecord[] = [];
@@ -105,6 +109,11 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
   let moved = false;
   let contradicted = false;
   for (const { handover, body } of inOrder) {
+    if (body === null) {
+      answers.set(handover.handoverId, unreadable);
+      records.push(unreadRecord(handover));
+      continue;
+    }
     const applied = apply(kernel, row, body, revision, moved);
     contradicted ||= applied.contradicted;
     moved = true;
@@ -121,6 +130,52 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
     ...written(row, records, states, answers, contradicted),
     takes: handovers.map(({ handoverId }) => handoverId),
   };
+}
+
+const unreadable: HandoverAnswer = { accepted: false, why: 'this version cannot read it' };
+
+/** Null when this version cannot read it: then it teaches nothing, moves nothing, and is recorded as it came. */
+function readable(handover: Handover): HandedOver | null {
+  try {
+    const said: unknown = fromBody(handover.body);
+    return isHandedOver(said) ? said : null;
+  } catch {
+    return null;
+  }
+}
+
+function isHandedOver(said: unknown): said is HandedOver {
+  const { kind, attempt, outcome, seen, by } = membersOf(said);
+  switch (kind) {
+    case 'evidence':
+      return Number.isSafeInteger(attempt) && (isOutcome(outcome) || isUnusableSuccess(outcome));
+    case 'cancel':
+      return typeof by === 'string';
+    case 'verdict':
+      return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
+    default:
+      return false;
+  }
+}
+
+function isUnusableSuccess(outcome: unknown): boolean {
+  const { type, reason } = membersOf(outcome);
+  return type === 'succeeded-unusably' && typeof reason === 'string';
+}
+
+function isDecidable(outcome: unknown): boolean {
+  return membersOf(outcome)['type'] === 'look-up' || (isOutcome(outcome) && outcome.type !== 'unknown');
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** Under the kind that it claims, if that is one: whoever looks for it looks there first. */
+function unreadRecord({ handoverId, body }: Handover): NewRecord {
+  const claimed = membersOf(body)['kind'];
+  const kind = claimed === 'evidence' || claimed === 'cancel' || claimed === 'verdict' ? claimed : 'moved';
+  return { kind, attempt: null, body: encode({ ...unreadable, unread: body, handoverId }, { onUnsupported: 'mark' }) };
 }
 
 interface Applied {
@@ -148,8 +203,6 @@ function apply(kernel: Kernel, row: KernelRow, said: HandedOver, revision: numbe
         : taken(step(kernel, row, { type: 'cancel.requested' }));
     case 'verdict':
       return decide(kernel, row, said, revision, moved);
-    default:
-      return refused(row, 'this version cannot read it');
   }
 }
 
@@ -171,7 +224,15 @@ function decide(kernel: Kernel, row: KernelRow, verdict: Verdict, revision: numb
         : `"${verdict.outcome.type}" contradicts what is proven about it`,
     );
   }
-  return taken(step(kernel, row, event));
+  const applied = taken(step(kernel, row, event));
+  return { ...applied, contradicted: namesAnother(row, applied.row) };
+}
+
+/** The decision settles the operation under another record than the one that is proven: that one is not forgotten. */
+function namesAnother(before: KernelRow, after: KernelRow): boolean {
+  if (!isSettled(stateOf(after))) return false;
+  const [was, is] = [before, after].map((row) => proof(contextOf(row).history, contextOf(row).policy).type);
+  return is === 'two-effects' && was !== is;
 }
 
 /** Evidence about something settled moves nothing; a contradiction marks it, for a person to see. */

@@ -8,7 +8,7 @@ import { type Duration, milliseconds } from '../domain/duration.ts';
 import { inputInvalid, resolutionRefused } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
-import type { NotApplied, Settling, Succeeded } from '../domain/outcome.ts';
+import { isOutcome, type NotApplied, type Settling, type Succeeded } from '../domain/outcome.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -16,7 +16,7 @@ import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 import type { Driver } from './driver.ts';
 import type { HandedOver, Verdict } from './handover.ts';
-import { isOutcome, resultOf } from './perform.ts';
+import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
 import type { Watchers } from './watchers.ts';
 

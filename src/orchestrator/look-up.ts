@@ -6,7 +6,8 @@
 import { errorRecord } from '../domain/error-record.ts';
 import type { Operation } from '../define/operation.ts';
 import { formatDuration } from '../domain/duration.ts';
-import type { Finding, Settling } from '../domain/outcome.ts';
+import { areSeveral, type AttemptResult, type SucceededUnusably } from '../domain/attempt.ts';
+import type { Finding, Settling, Succeeded } from '../domain/outcome.ts';
 import type { LookupAnswer } from '../../machines/operation.ts';
 import type { Clock } from '../ports/clock.ts';
 import { resultOf } from './perform.ts';
@@ -65,22 +66,45 @@ async function told(definition: Operation, said: unknown): Promise<Told> {
   if (!isFinding(said)) return unsure('the look-up returned no finding');
   if (said.type === 'inconclusive') return unsure(said.reason);
   if (said.type === 'absent') return { finding: said, body: { finding: 'absent' } };
-  const records: Settling[] = [];
-  for (const record of said.records) {
-    const result = await resultOf(definition, record);
-    if (result.type === 'succeeded-unusably') {
-      const reference = result.reference ?? null;
-      return {
-        finding: { type: 'found-unusably', reference, why: result.reason },
-        body: { finding: 'found', unusable: result.reason, reference },
-      };
-    }
-    if (result.type !== 'succeeded' && result.type !== 'failed') return unsure('the record found is not settled');
-    records.push(result);
+  const results: AttemptResult[] = [];
+  for (const record of said.records) results.push(await resultOf(definition, record));
+  return toldBy(results);
+}
+
+/** Every record counts: one that cannot be used is an effect like another, and may be a second one. */
+function toldBy(results: readonly AttemptResult[]): Told {
+  const settled = results.filter(isSettling);
+  const effects = results.filter(isEffect);
+  const unusable = effects.filter(isUnusable);
+  const references = effects.map(({ reference }) => reference ?? null);
+  const isSeveral = areSeveral(references);
+  if (!isSeveral && settled.length + unusable.length < results.length) {
+    return unsure('the record found is not settled');
   }
-  const [first, ...more] = records;
+  const [flawed] = unusable;
+  // One record that is told twice can be used as soon as one telling can.
+  if (flawed !== undefined && (isSeveral || unusable.length === effects.length)) {
+    const why = flawed.reason;
+    return {
+      finding: { type: 'found-unusably', references, why },
+      body: { finding: 'found', unusable: why, references },
+    };
+  }
+  const [first, ...more] = settled;
   if (first === undefined) return unsure('the look-up found no record');
-  return { finding: { type: 'found', records: [first, ...more] }, body: { finding: 'found', records } };
+  return { finding: { type: 'found', records: [first, ...more] }, body: { finding: 'found', records: settled } };
+}
+
+function isEffect(result: AttemptResult): result is Succeeded<unknown> | SucceededUnusably {
+  return result.type === 'succeeded' || result.type === 'succeeded-unusably';
+}
+
+function isUnusable(result: AttemptResult): result is SucceededUnusably {
+  return result.type === 'succeeded-unusably';
+}
+
+function isSettling(result: AttemptResult): result is Settling {
+  return result.type === 'succeeded' || result.type === 'failed';
 }
 
 function isFinding(said: unknown): said is Finding {

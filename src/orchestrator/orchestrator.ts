@@ -295,7 +295,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     perCall?: { readonly tenant?: string },
   ): Promise<Run<never, never>> {
     const definition = definitions.get(given.action);
-    if (definition === undefined || definition !== given) throw definitionMissing(given.action, definition !== undefined);
+    if (definition === undefined || definition !== given)
+      throw definitionMissing(given.action, definition !== undefined);
     const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     await ready('submit');
     const met = await driver.submit(definition, ref, birth, phase === 'started');

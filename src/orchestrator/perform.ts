@@ -7,7 +7,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { encode } from '../domain/codec.ts';
 import { errorRecord } from '../domain/error-record.ts';
 import { formatDuration } from '../domain/duration.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import { isOutcome, type Outcome } from '../domain/outcome.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
 import { cutText } from '../domain/text.ts';
@@ -159,20 +159,5 @@ function referenceIn(said: { readonly reference?: unknown }): { reference?: stri
     return typeof reference === 'string' && reference.length <= REFERENCE_LENGTH_MAX ? { reference } : {};
   } catch {
     return {};
-  }
-}
-
-export function isOutcome(said: unknown): said is Outcome {
-  if (typeof said !== 'object' || said === null || !('type' in said)) return false;
-  switch (said.type) {
-    case 'succeeded':
-      return 'output' in said;
-    case 'failed':
-      return 'code' in said && typeof said.code === 'string';
-    case 'not-applied':
-    case 'unknown':
-      return 'reason' in said && typeof said.reason === 'string';
-    default:
-      return false;
   }
 }

@@ -98,6 +98,7 @@ export interface OperationRow extends OperationRef, Identity {
   readonly createdAt: number;
   readonly firstStartedAt: number | null;
   readonly sendBy: number | null;
+  /** Until when another attempt may start under the same key; null: nothing was started, or no key is retained. */
   readonly windowEndsAt: number | null;
   readonly reason: string | null;
   readonly contradictedAt: number | null;
@@ -145,12 +146,24 @@ export interface Fence {
   readonly revision: number;
 }
 
-/** The recorded start of an attempt. */
+/**
+ * The recorded start of an attempt, and what follows from it for the row:
+ *  - The window is the time in which another attempt may start under the same key: it ends `retentionMs - marginMs`
+ *    after the first recorded start, so that whatever starts inside it arrives while the provider knows the key.
+ *  - A start inside the window is written only while it is open, leaves it as it is, and sets `sendBy` to now +
+ *    `sendWithinMs`, but not beyond the window.
+ *  - Any other start is fresh: all earlier attempts are proven to be without effect. Its `sendBy` is now +
+ *    `sendWithinMs`. Once `retentionMs` have passed since the last request could have arrived, which is `sendBy` and
+ *    the rest of the margin, the key is forgotten and the window starts anew from now; until then it is kept, for the
+ *    provider may still count from an earlier request.
+ */
 export interface Start {
-  /** The attempt must leave within this long of the store's now, and never beyond the window. */
+  /** The attempt must leave within this long of the store's now. */
   readonly sendWithinMs: number;
-  /** How long the provider knows the key, counted from the first recorded start; null: it does not. */
+  /** How long the provider knows the key; null: it does not. */
   readonly retentionMs: number | null;
+  /** How long after its start a request may be on its way. */
+  readonly marginMs: number;
   /** True when an earlier attempt is unproven: the whole turn is written only while the window is open. */
   readonly insideWindow: boolean;
 }

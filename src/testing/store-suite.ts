@@ -215,7 +215,7 @@ export function storeSuite(
 
         expect(receipt.firstStartedAt).toBe(receipt.now);
         expect(receipt.sendBy).toBe(receipt.now + 10_000);
-        expect(receipt.windowEndsAt).toBe(receipt.now + 60_000);
+        expect(receipt.windowEndsAt).toBe(receipt.now + 60_000 - 8_000);
         expect(timesOf(await rowOf(turn))).toEqual(timesOf(receipt));
       });
 
@@ -407,51 +407,66 @@ export function storeSuite(
       });
     });
 
-    describe('the window in which the provider knows the key', () => {
-      test('keeps its first start and its end when later attempts start', async () => {
-        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000 }) });
+    describe('the window in which another attempt may start under the same key', () => {
+      const again = { owner: null, generation: 1, revision: 1 };
+
+      test('ends before the key is forgotten by as long as a request may be on its way', async () => {
+        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000, marginMs: 20_000 }) });
+
+        const first = await apply(start);
+
+        expect(first.windowEndsAt).toBe(first.now + 40_000);
+      });
+
+      test('keeps its first start and its end when another attempt starts inside it', async () => {
+        const start = birth(fresh('shop'), { start: starting() });
         const first = await apply(start);
         await advance(10_000);
 
-        const second = await apply(
-          moving(start, { owner: null, generation: 1, revision: 1 }, { start: starting({ retentionMs: 90_000 }) }),
-        );
+        const second = await apply(moving(start, again, { start: starting({ insideWindow: true }) }));
 
         expect(second.firstStartedAt).toBe(first.now);
-        expect(second.windowEndsAt).toBe(first.now + 60_000);
+        expect(second.windowEndsAt).toBe(first.now + 52_000);
         expect(second.sendBy).toBe(second.now + 5_000);
       });
 
-      test('bounds the time by which an attempt must leave', async () => {
-        const start = birth(fresh('shop'), { start: starting({ retentionMs: 60_000 }) });
+      test('bounds the time by which an attempt must leave whose earlier ones are unproven', async () => {
+        const start = birth(fresh('shop'), { start: starting() });
         const first = await apply(start);
         await advance(30_000);
 
         const second = await apply(
-          moving(
-            start,
-            { owner: null, generation: 1, revision: 1 },
-            { start: starting({ sendWithinMs: 40_000, retentionMs: 60_000 }) },
-          ),
+          moving(start, again, { start: starting({ sendWithinMs: 40_000, insideWindow: true }) }),
         );
 
-        expect(second.sendBy).toBe(first.now + 60_000);
+        expect(second.sendBy).toBe(first.now + 52_000);
+      });
+
+      test('bounds nothing when all earlier attempts are proven to be without effect', async () => {
+        const start = birth(fresh('shop'), { start: starting() });
+        const first = await apply(start);
+        await advance(51_000);
+
+        const second = await apply(moving(start, again, { start: starting() }));
+
+        expect(second.sendBy).toBe(second.now + 5_000);
+        expect(second.windowEndsAt).toBe(first.now + 52_000);
+        expect(second.firstStartedAt).toBe(first.now);
       });
 
       test('admits an unproven operation until the millisecond before its end, and not at its end', async () => {
         const [early, late] = [birth(fresh('shop')), birth(fresh('shop'))];
-        const again = { owner: null, generation: 1, revision: 1 };
         const resubmission = { start: starting({ insideWindow: true }) };
 
         await still(async () => {
-          const first = await apply({ ...early, start: starting({ retentionMs: 60_000 }) });
-          await apply({ ...late, start: starting({ retentionMs: 60_000 }) });
-          await advance(59_999);
+          const first = await apply({ ...early, start: starting() });
+          await apply({ ...late, start: starting() });
+          await advance(51_999);
           const inside = await verb().turn(moving(early, again, resubmission));
           await advance(1);
           const outside = await verb().turn(moving(late, again, resubmission));
 
-          expect(inside?.sendBy).toBe(first.now + 60_000);
+          expect(inside?.sendBy).toBe(first.now + 52_000);
           expect(outside).toBe(null);
         });
 
@@ -459,10 +474,29 @@ export function storeSuite(
         expect((await verb().records(late)).length).toBe(1);
       });
 
+      test('is kept by a fresh start while the key may be known, and restarted once it is forgotten', async () => {
+        const [early, late] = [birth(fresh('shop')), birth(fresh('shop'))];
+
+        await still(async () => {
+          const first = await apply({ ...early, start: starting() });
+          const other = await apply({ ...late, start: starting() });
+          // Sent by 5,000, on its way for 3,000 more, known for 60,000 from then.
+          await advance(67_999);
+          const kept = await apply(moving(early, again, { start: starting() }));
+          await advance(1);
+          const restarted = await apply(moving(late, again, { start: starting() }));
+
+          expect(kept.windowEndsAt).toBe(first.now + 52_000);
+          expect(kept.sendBy).toBe(kept.now + 5_000);
+          expect(restarted.windowEndsAt).toBe(restarted.now + 52_000);
+          expect(restarted.sendBy).toBe(restarted.now + 5_000);
+          expect(restarted.firstStartedAt).toBe(other.now);
+        });
+      });
+
       test('does not exist where the provider forgets, and then admits nothing unproven', async () => {
         const start = birth(fresh('shop'), { start: starting({ retentionMs: null }) });
         const first = await apply(start);
-        const again = { owner: null, generation: 1, revision: 1 };
 
         const unproven = await verb().turn(moving(start, again, { start: starting({ insideWindow: true }) }));
         const proven = await apply(moving(start, again, { start: starting({ retentionMs: null }) }));
@@ -477,11 +511,9 @@ export function storeSuite(
         const first = await apply(start);
         await advance(10_000);
 
-        const second = await apply(
-          moving(start, { owner: null, generation: 1, revision: 1 }, { start: starting({ retentionMs: 60_000 }) }),
-        );
+        const second = await apply(moving(start, again, { start: starting() }));
 
-        expect(second.windowEndsAt).toBe(first.now + 60_000);
+        expect(second.windowEndsAt).toBe(first.now + 52_000);
       });
 
       test('is left alone by turns that start nothing', async () => {
@@ -1149,7 +1181,7 @@ function moving({ tenant, id }: OperationRef, was: Fence, turn: Partial<Turn> = 
 }
 
 function starting(start: Partial<Start> = {}): Start {
-  return { sendWithinMs: 5_000, retentionMs: 60_000, insideWindow: false, ...start };
+  return { sendWithinMs: 5_000, retentionMs: 60_000, marginMs: 8_000, insideWindow: false, ...start };
 }
 
 function handing({ tenant, id }: OperationRef, handoverId: string, body: Json = {}): Handover {

@@ -286,7 +286,7 @@ describe('a look-up that found something', () => {
 
   test('twice, without a reference, is one effect', () => {
     const history = after(unreadable);
-    const unreadableRecord = { type: 'found-unusably', reference: null } as const;
+    const unreadableRecord = { type: 'found-unusably', references: [null] } as const;
 
     const next = lookupAnswered(lookupAnswered(history, unreadableRecord, 'not-yet'), unreadableRecord, 'not-yet');
 
@@ -317,9 +317,22 @@ describe('a look-up that found something', () => {
   test('that nobody can read proves the effect without an output', () => {
     const history = after(lost);
 
-    const next = lookupAnswered(history, { type: 'found-unusably', reference: 'ch_1' }, 'not-yet');
+    const next = lookupAnswered(history, { type: 'found-unusably', references: ['ch_1'] }, 'not-yet');
 
     expect(proofOf(next, forgotten)).toEqual({ type: 'effect', usable: false });
+  });
+
+  test.each<[string, readonly (string | null)[], 'effect' | 'two-effects']>([
+    ['two references', ['ch_1', 'ch_2'], 'two-effects'],
+    ['one reference twice', ['ch_1', 'ch_1'], 'effect'],
+    ['no references', [null, null], 'two-effects'],
+    ['one reference and one nameless', ['ch_1', null], 'two-effects'],
+  ])('in several records that cannot all be read, with %s %j, proves %s', (_, references, expected) => {
+    const history = after(lost);
+
+    const next = lookupAnswered(history, { type: 'found-unusably', references }, 'not-yet');
+
+    expect(proofOf(next, retained).type).toBe(expected);
   });
 
   test('whose own state is failed does not take back an effect that was proven', () => {
@@ -442,6 +455,26 @@ describe('a person', () => {
     const next = outcomeStated(history, succeeded('receipt seen in the books', { reference: 'ch_1' }));
 
     expect(next.result).toEqual({ output: 'receipt seen in the books', reference: 'ch_1' });
+  });
+
+  test.each<[string, string, 'effect' | 'two-effects']>([
+    ['another record', 'ch_2', 'two-effects'],
+    ['the same record', 'ch_1', 'effect'],
+  ])('who named a record is measured against a later proof of %s (%s): %s', (_, reference, expected) => {
+    const stated = outcomeStated(after(lost), succeeded('seen in the books', { reference: 'ch_1' }));
+
+    const next = attemptLearnt(stated, 1, succeeded('receipt', { reference }));
+
+    expect(proofOf(next, forgotten).type).toBe(expected);
+    expect(proofOf(next, retained).type).toBe(expected);
+  });
+
+  test('who states that it happened proves nothing about the attempts', () => {
+    const stated = outcomeStated(after(lost), succeeded('seen in the books', { reference: 'ch_1' }));
+
+    const next = attemptLearnt(stated, 1, failed('declined'));
+
+    expect(proofOf(next, forgotten)).toEqual({ type: 'refused', code: 'declined' });
   });
 
   test('who states that it was refused teaches nothing about the attempts', () => {

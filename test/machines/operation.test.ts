@@ -39,7 +39,7 @@ const receipt = succeeded('receipt', { reference: 'ch_1' });
 const lost = unknown('the reply was lost');
 const refusedToSend = { type: 'not-applied', reason: 'too late to send', sent: false } as const;
 const unreadable = { type: 'succeeded-unusably', reason: 'not the declared shape', reference: 'ch_1' } as const;
-const unreadableRecord = { type: 'found-unusably', reference: 'ch_1', why: 'not the declared shape' } as const;
+const unreadableRecord = { type: 'found-unusably', references: ['ch_1'], why: 'not the declared shape' } as const;
 
 function onceMore(policy: Policy, attempts: number): Policy {
   return { ...policy, retry: { ...policy.retry, attempts } };
@@ -82,6 +82,9 @@ function play({ policy = both, facts, attempts = [], lookups = [] }: Script) {
     },
     get history(): History {
       return actor.getSnapshot().context.history;
+    },
+    accepts(event: OperationEvent): boolean {
+      return actor.getSnapshot().can(event);
     },
     get inverseCode() {
       return actor.getSnapshot().context.inverseCode;
@@ -396,6 +399,42 @@ describe('an operation that waits for a person', () => {
   });
 });
 
+describe('a person who says that it failed', () => {
+  const second = succeeded('another receipt', { reference: 'ch_2' });
+
+  test.each<[string, Script]>([
+    ['by its own reply', { policy: neither, attempts: [unreadable] }],
+    ['by a look-up', { attempts: [lost], lookups: [unreadableRecord] }],
+  ])('is refused while an effect is proven %s', async (_, script) => {
+    const operation = play(script);
+    await operation.rest();
+
+    const accepts = operation.accepts(wasRefused);
+    await operation.tell(wasRefused);
+
+    expect(accepts).toBe(false);
+    expect(operation.told).toBe('escalated: output-unusable');
+  });
+
+  test('is heard about two effects, for they may both have been taken back', async () => {
+    const operation = play({ attempts: [lost], lookups: [found(receipt, second)] });
+    await operation.rest();
+
+    await operation.tell(wasRefused);
+
+    expect(operation.told).toBe('failed: declined');
+  });
+
+  test('is heard while nothing is proven', async () => {
+    const operation = play({ policy: neither, attempts: [lost] });
+    await operation.rest();
+
+    await operation.tell(wasRefused);
+
+    expect(operation.told).toBe('failed: declined');
+  });
+});
+
 describe('an operation that is cancelled', () => {
   test('before its first attempt, fails as cancelled', async () => {
     const operation = play({ attempts: [receipt] });
@@ -614,6 +653,15 @@ describe('two effects', () => {
 
     expect(operation.told).toBe('escalated: two-effects');
     expect(JSON.stringify(operation.history)).toMatch(/ch_1.*ch_2/);
+  });
+
+  test('that a look-up shows are handed to a person, also when one of them cannot be read', async () => {
+    const records = { type: 'found-unusably', references: ['ch_1', 'ch_2'], why: 'not the declared shape' } as const;
+    const operation = play({ attempts: [lost], lookups: [records] });
+
+    await operation.rest();
+
+    expect(operation.told).toBe('escalated: two-effects');
   });
 
   test('told by the reply itself are handed to a person', async () => {
@@ -1155,6 +1203,10 @@ const invariants: Record<string, (seen: Seen) => boolean> = {
       : after.context.reason === null,
   'it has a code when it failed, and none otherwise': ({ after }) =>
     (after.value === 'failed') === (after.context.code !== null),
+  'nobody fails what is proven to have happened once': (seen) =>
+    !entered(seen, 'failed') ||
+    seen.before.context.reason === 'two-effects' ||
+    !hasProvenEffect(seen.after.context.history),
   'only a person fails what is not proven to have failed': (seen) =>
     !entered(seen, 'failed') ||
     seen.event.type === 'verdict.given' ||
@@ -1205,7 +1257,7 @@ function walk(
     story.push(seen);
     const broken = Object.entries(invariants).find(([, holds]) => !holds(seen));
     if (broken !== undefined) return { story, broken: broken[0] };
-    if (started(seen)) facts = startedAt(facts, policy);
+    if (started(seen)) facts = startedAt(facts, policy, !isUnproven(before.context.history));
     before = after;
   }
   return { story, broken: null };
@@ -1234,10 +1286,15 @@ function newlyCounted(before: History, after: History): number {
 }
 
 /** The times that the store would have recorded with the start of an attempt. */
-function startedAt(facts: Facts, policy: Policy): Facts {
-  const windowEndsAt =
-    facts.windowEndsAt ?? (policy.keyRetentionMs === null ? null : facts.now + policy.keyRetentionMs);
-  return { ...facts, sendBy: facts.now + policy.sendWithinMs, windowEndsAt };
+function startedAt(facts: Facts, policy: Policy, isFresh: boolean): Facts {
+  const { keyRetentionMs, sendWithinMs, timeoutMs } = policy;
+  const marginMs = sendWithinMs + timeoutMs;
+  const sendBy = facts.now + sendWithinMs;
+  if (keyRetentionMs === null) return { ...facts, sendBy };
+  const anew = facts.now + keyRetentionMs - marginMs;
+  const end = facts.windowEndsAt ?? anew;
+  if (!isFresh) return { ...facts, sendBy: Math.min(sendBy, end), windowEndsAt: end };
+  return { ...facts, sendBy, windowEndsAt: facts.now >= end + marginMs ? anew : end };
 }
 
 function armedBy(actions: readonly { readonly type: string; readonly params: unknown }[]): number[] {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { failed, notApplied, type Run, succeeded } from 'sagacity';
+import { absent, failed, found, notApplied, type Run, succeeded } from 'sagacity';
 import { type Charge, timedShop, type TimedShop, type TimedShopOptions, told } from '../support/timed.ts';
 import { reached } from '../support/world.ts';
 
@@ -24,6 +24,29 @@ async function seenOf(run: ChargeRun): Promise<number> {
   const [doubt] = await shop.orchestrator.operator.doubts();
   expect(doubt?.id).toBe(run.id);
   return doubt?.seen ?? -1;
+}
+
+const who = { by: 'operator-3', evidence: 'seen in the dashboard' };
+
+/** Charged once, with a reply that is too long to be kept. */
+async function chargedUnusably(): Promise<{ run: ChargeRun; operator: TimedShop['orchestrator']['operator'] }> {
+  const { execute } = shop.charge.options;
+  const charge: Charge = {
+    ...shop.charge,
+    options: {
+      ...shop.charge.options,
+      async execute(context) {
+        const outcome = await execute(context);
+        if (outcome.type !== 'succeeded') return outcome;
+        return succeeded({ chargeId: 'x'.repeat(1_000_001) }, { reference: outcome.reference ?? '' });
+      },
+    },
+  };
+  const orchestrator = shop.another({ definitions: [charge] });
+  await orchestrator.start();
+  const run = await orchestrator.submit(charge, payment);
+  await reached(run, 'escalated');
+  return { run, operator: orchestrator.operator };
 }
 
 async function expectOneKey(posts: number): Promise<void> {
@@ -223,6 +246,95 @@ describe('a reply that comes after its attempt was given up', () => {
     expect(givenUp).toEqual({ status: 'escalated', reason: 'no-lookup' });
     expect(await shop.provider.records()).toHaveLength(1);
     expect((await told(run)).at(-1)).toBe('evidence -> succeeded');
+    await expectOneKey(1);
+  });
+});
+
+describe('a person who names a record', () => {
+  test('is contradicted by a later reply that names another one: both are shown', async () => {
+    shop = await timedShop({ lookup: 'none', keyRetention: 'none', deaf: true });
+    await shop.provider.faults(['commit-then-hold']);
+    const run = await shop.orchestrator.submit(shop.charge, payment);
+    await shop.provider.logged(({ event }) => event === 'HOLD');
+    await shop.clock.advance('11s');
+    const stated = succeeded({ chargeId: 'payment_9' }, { reference: 'payment_9' });
+    await shop.orchestrator.operator.resolve(run.id, stated, { ...who, seen: await seenOf(run) });
+    const before = await shop.orchestrator.operator.doubts();
+
+    await shop.provider.release();
+    await shop.pass('2s');
+
+    expect(await shop.provider.records()).toHaveLength(1);
+    expect(before).toEqual([]);
+    expect(await shop.orchestrator.operator.doubts()).toMatchObject([
+      { id: run.id, state: 'succeeded', contradictedAt: expect.any(Date) },
+    ]);
+  });
+
+  test('other than the one that is proven is heard, and the operation stays listed', async () => {
+    shop = await timedShop({ lookup: 'none', keyRetention: 'none' });
+    const { run, operator } = await chargedUnusably();
+    const stated = succeeded({ chargeId: 'payment_9' }, { reference: 'payment_9' });
+
+    await operator.resolve(run.id, stated, { ...who, seen: await seenOf(run) });
+
+    expect(await operator.doubts()).toMatchObject([
+      { id: run.id, state: 'succeeded', contradictedAt: expect.any(Date) },
+    ]);
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+});
+
+describe('a person who says that a charge failed', () => {
+  test('is refused when it is proven to have happened', async () => {
+    shop = await timedShop({ lookup: 'none', keyRetention: 'none' });
+    const { run, operator } = await chargedUnusably();
+    const seen = await seenOf(run);
+
+    const deciding = operator.resolve(run.id, failed('given_up'), { ...who, seen });
+
+    await expect(deciding).rejects.toMatchObject({
+      code: 'RESOLUTION_REFUSED',
+      message: expect.stringContaining('contradicts what is proven'),
+    });
+    expect(await run.result({ within: 0 })).toEqual({ status: 'escalated', reason: 'output-unusable' });
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+});
+
+describe('a look-up that shows two records of which one cannot be used', () => {
+  test.each([
+    ['first', 0],
+    ['second', 1],
+  ])('(the %s) hands both to a person as two effects', async (_, flawed) => {
+    shop = await timedShop();
+    await shop.provider.faults(['lie+drop']);
+    const { find } = shop.charge.options;
+    const charge: Charge = {
+      ...shop.charge,
+      options: {
+        ...shop.charge.options,
+        async find(context) {
+          const finding = (await find?.(context)) ?? absent();
+          if (finding.type !== 'found') return finding;
+          const [first, ...more] = finding.records.map((record, n) =>
+            n === flawed && record.type === 'succeeded'
+              ? succeeded({ chargeId: 'x'.repeat(1_000_001) }, { reference: record.reference ?? '' })
+              : record,
+          );
+          return first === undefined ? absent() : found(first, ...more);
+        },
+      },
+    };
+    const orchestrator = shop.another({ definitions: [charge] });
+    await orchestrator.start();
+
+    const run = await orchestrator.submit(charge, payment);
+    await shop.pass('1m');
+
+    expect(await shop.provider.records()).toHaveLength(2);
+    expect(await run.result({ within: 0 })).toEqual({ status: 'escalated', reason: 'two-effects' });
+    expect((await run.history()).at(-1)?.facts['references']).toHaveLength(2);
     await expectOneKey(1);
   });
 });

@@ -199,14 +199,29 @@ function written(turn: Turn, now: number) {
 
 type Times = Pick<OperationRow, 'firstStartedAt' | 'sendBy' | 'windowEndsAt'>;
 
-/** The window counts from the first recorded start, and nothing is sent beyond it. */
+/** The times that the start of an attempt leaves in the row. */
 function started(start: Start | null, before: Times, now: number): Times {
   const { firstStartedAt, sendBy, windowEndsAt } = before;
   if (start === null) return { firstStartedAt, sendBy, windowEndsAt };
   const first = firstStartedAt ?? now;
-  const end = windowEndsAt ?? (start.retentionMs === null ? null : first + Math.ceil(start.retentionMs));
   const limit = now + Math.ceil(start.sendWithinMs);
-  return { firstStartedAt: first, sendBy: end === null ? limit : Math.min(limit, end), windowEndsAt: end };
+  const end = windowEnd(start, { firstStartedAt: first, sendBy, windowEndsAt }, now);
+  const isCut = start.insideWindow && end !== null;
+  return { firstStartedAt: first, sendBy: isCut ? Math.min(limit, end) : limit, windowEndsAt: end };
+}
+
+/**
+ * Kept as long as the provider may know the key from an earlier request, the last of which may have arrived late, and
+ * started anew by a fresh start after that.
+ */
+function windowEnd(start: Start, before: Times & { firstStartedAt: number }, now: number): number | null {
+  const { firstStartedAt, sendBy, windowEndsAt } = before;
+  if (start.retentionMs === null) return windowEndsAt;
+  const [retentionMs, marginMs] = [Math.ceil(start.retentionMs), Math.ceil(start.marginMs)];
+  const onItsWayMs = marginMs - Math.ceil(start.sendWithinMs);
+  const forgottenAt = (sendBy ?? firstStartedAt) + onItsWayMs + retentionMs;
+  if (!start.insideWindow && now >= forgottenAt) return now + retentionMs - marginMs;
+  return windowEndsAt ?? firstStartedAt + retentionMs - marginMs;
 }
 
 function doubtedAt(row: Kept, turn: Turn, now: number): number | null {

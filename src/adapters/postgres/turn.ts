@@ -51,6 +51,7 @@ function given(turn: Turn): SQL {
       jsonb_typeof(doc -> 'start') = 'object' as starts,
       ceil((doc -> 'start' ->> 'sendWithinMs')::float8) * interval '1 millisecond' as send_within,
       ceil((doc -> 'start' ->> 'retentionMs')::float8) * interval '1 millisecond' as retention,
+      ceil((doc -> 'start' ->> 'marginMs')::float8) * interval '1 millisecond' as margin,
       coalesce((doc -> 'start' ->> 'insideWindow')::boolean, false) as inside_window,
       clock.now + ceil(t."dueInMs") * interval '1 millisecond' as due_at,
       t.state in ('unknown', 'reconciling', 'escalated') as doubtful,
@@ -74,8 +75,8 @@ const born = sql`
     g.tenant, g.id, g.action, g.key, g.provider_key, g.fingerprint, g.owner, g.generation, 1, g.turn, g.turn, g.state,
     g.now, g.due_at, g.now,
     case when g.starts then g.now end,
-    case when g.starts then least(g.now + g.send_within, g.now + g.retention) end,
-    case when g.starts then g.now + g.retention end,
+    case when g.starts then g.now + g.send_within end,
+    case when g.starts then g.now + g.retention - g.margin end,
     g.reason,
     case when g.contradicted then g.now end,
     case when g.contradicted or g.doubtful then g.now end,
@@ -84,8 +85,24 @@ const born = sql`
   on conflict do nothing
   returning tenant, id, revision, since, due_at, first_started_at, send_by, window_ends_at`;
 
-/** How the window stands when this turn is written: it counts from the first recorded start. */
-const windowEnd = sql`coalesce(o.window_ends_at, coalesce(o.first_started_at, g.now) + g.retention)`;
+/** The window counts from the first recorded start. */
+const windowBefore = sql`coalesce(o.window_ends_at, coalesce(o.first_started_at, g.now) + g.retention - g.margin)`;
+
+/**
+ * Kept as long as the provider may know the key from an earlier request, the last of which may have arrived late, and
+ * started anew by a fresh start after that.
+ */
+const windowEnd = sql`case
+      when not g.inside_window and g.now >= o.send_by + (g.margin - g.send_within) + g.retention
+        then g.now + g.retention - g.margin
+      else ${windowBefore}
+    end`;
+
+/** Without a window to end it, `least` ignores the null. */
+const sendBy = sql`case
+      when g.inside_window then least(g.now + g.send_within, ${windowBefore})
+      else g.now + g.send_within
+    end`;
 
 const moved = sql`
   update ${operation} o
@@ -98,7 +115,7 @@ const moved = sql`
     since = case when o.state = g.state then o.since else g.now end,
     due_at = g.due_at,
     first_started_at = case when g.starts then coalesce(o.first_started_at, g.now) else o.first_started_at end,
-    send_by = case when g.starts then least(g.now + g.send_within, ${windowEnd}) else o.send_by end,
+    send_by = case when g.starts then ${sendBy} else o.send_by end,
     window_ends_at = case when g.starts then ${windowEnd} else o.window_ends_at end,
     reason = g.reason,
     contradicted_at = case when g.contradicted then coalesce(o.contradicted_at, g.now) else o.contradicted_at end,

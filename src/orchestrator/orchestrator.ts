@@ -256,6 +256,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       await soon(driver.idle(), STOP_PATIENCE_MS);
     }
     driver.close();
+    watchers.close();
     worker.stop();
     if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
     if (opening !== null) await soon(store.close(), CLOSE_PATIENCE_MS);

@@ -42,8 +42,8 @@ export interface Run<Output = unknown, Code extends string = string> {
   /** The state as stored now. */
   status(): Promise<OperationState>;
   /**
-   * The ending, as soon as there is one, or what it is doing when `within` is over. Always resolves, unless the store
-   * cannot be read.
+   * The ending, as soon as there is one, or what it is doing when `within` is over or the orchestrator stops. Always
+   * resolves, unless the store cannot be read.
    */
   result(options: { readonly within: Duration }): Promise<Result<Output, Code>>;
   /** Everything that is recorded about it, oldest first. */
@@ -75,6 +75,8 @@ export function runOf<Output, Code extends string>(
           const moves = result.status === 'in-progress' || result.status === 'compensating';
           if (!moves || clock.monotonic() >= deadline) return result;
           await changed.promise;
+          // The orchestrator has stopped, and its store with it: this is the last that it knows.
+          if (watchers.isClosed) return result;
         } finally {
           changed.forget();
         }

@@ -10,6 +10,18 @@ export class Watchers {
   readonly #watching = new Map<string, Set<() => void>>();
   readonly #answers = new Map<string, HandoverAnswer>();
   readonly #awaited = new Set<string>();
+  #closed = false;
+
+  /** Nothing more will be told: who waits reads on its own, or goes without. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Tells everybody once more, and for the last time. */
+  close(): void {
+    this.#closed = true;
+    for (const watching of this.#watching.values()) for (const onChange of watching) onChange();
+  }
 
   /** Calls `onChange` after every turn of the operation that this process writes; returns what ends it. */
   watch(ref: OperationRef, onChange: () => void): () => void {

@@ -214,6 +214,23 @@ describe('a stop', () => {
   });
 });
 
+describe('whoever waits for a result when the orchestrator stops', () => {
+  test('is told where the operation stands, and waits no longer', async () => {
+    const definition = charging(() => new Promise<Outcome>(() => {}));
+    const orchestrator = orchestrating(definition);
+    await orchestrator.start();
+    const run = await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+
+    const waiting = run.result({ within: '1h' });
+    const stopping = orchestrator.stop({ within: '1s' });
+    await clock.advance('5s');
+    await stopping;
+
+    expect((await waiting).status).toBe('in-progress');
+    expect(clock.pending()).toBe(0);
+  });
+});
+
 describe('an attempt that is running when its operation is settled from elsewhere', () => {
   test('is aborted, so that it sends nothing more', async () => {
     const aborted: number[] = [];

@@ -3,7 +3,7 @@
  * operation, bound to the history number it was made on; only the owner's turn applies or refuses it.
  */
 
-import { encode } from '../domain/codec.ts';
+import { decode, encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { inputInvalid, resolutionRefused } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
@@ -112,24 +112,26 @@ function doubtOf(row: OperationRow): Doubt {
   };
 }
 
+/** How a person says that it ended, as it is stored. */
+type Decreed = Succeeded<Json> | Exclude<Settling, { readonly type: 'succeeded' }> | NotApplied;
+
+/** A decision as it was made: read at once, so that what the caller does to its objects later changes nothing. */
+export function decreed(id: string, outcome: Settling | NotApplied): Decreed {
+  const type = isOutcome(outcome) ? outcome.type : 'no outcome';
+  if (type !== 'succeeded' && type !== 'failed' && type !== 'not-applied') {
+    throw inputInvalid(`A decision on ${id} says ${type}. Write succeeded(...), failed(code) or notApplied(reason).`);
+  }
+  if (outcome.type !== 'succeeded') return { ...outcome };
+  return { ...outcome, output: encode(outcome.output, { onUnsupported: 'refuse', rootName: 'output' }) };
+}
+
 /**
  * Decides an escalated operation: it succeeded, it failed, or it is proven not to have been applied and is sent once
  * more. The output of a success goes through the definition's schema where it is registered here. Rejects with
  * INPUT_INVALID when that output cannot be kept, and with RESOLUTION_REFUSED when the history has moved, an attempt
  * is in flight, or the decision contradicts what is proven.
  */
-export async function resolve(
-  deciding: Deciding,
-  ref: OperationRef,
-  outcome: Settling | NotApplied,
-  decision: Decision,
-): Promise<Decided> {
-  const type = isOutcome(outcome) ? outcome.type : 'no outcome';
-  if (type !== 'succeeded' && type !== 'failed' && type !== 'not-applied') {
-    throw inputInvalid(
-      `A decision on ${ref.id} says ${type}. Write succeeded(...), failed(code) or notApplied(reason).`,
-    );
-  }
+export function resolve(deciding: Deciding, ref: OperationRef, outcome: Decreed, decision: Decision): Promise<Decided> {
   return decide(deciding, ref, decision, async ({ action }) =>
     outcome.type === 'succeeded' ? usable(ref.id, deciding.definitions.get(action), outcome) : outcome,
   );
@@ -139,11 +141,10 @@ export async function resolve(
 async function usable(
   id: string,
   definition: Operation | undefined,
-  outcome: Succeeded<unknown>,
+  outcome: Succeeded<Json>,
 ): Promise<Succeeded<Json>> {
-  const output = encode(outcome.output, { onUnsupported: 'refuse', rootName: 'output' });
-  if (definition === undefined) return { ...outcome, output };
-  const result = await resultOf(definition, outcome);
+  if (definition === undefined) return outcome;
+  const result = await resultOf(definition, { ...outcome, output: decode(outcome.output) });
   if (result.type !== 'succeeded') {
     const why = 'reason' in result ? result.reason : `it says ${result.type}`;
     throw inputInvalid(

@@ -88,6 +88,7 @@ export class Driver {
   /** The signals of every attempt and look-up that is being carried out, held or not. */
   readonly #signals = new Set<AbortController>();
   #draining = false;
+  #aborted = false;
   #closed = false;
 
   constructor(around: Surroundings) {
@@ -106,6 +107,7 @@ export class Driver {
 
   /** Aborts what is in flight; its outcome is recorded as unknown. */
   abort(): void {
+    this.#aborted = true;
     for (const signal of this.#signals) signal.abort(new Error('The orchestrator is stopping.'));
   }
 
@@ -191,10 +193,11 @@ export class Driver {
     let row: KernelRow;
     try {
       row = fromStored(claimed);
+      decode(claimed.input);
     } catch (error) {
       const { tenant, id } = claimed;
       this.#around.logger.error({ operation: id, tenant, error }, 'operation cannot be read by this version');
-      return this.#retakeLater(claimed, UNREADABLE_PAUSE_MS);
+      return this.#track(this.#giveBackUnread(claimed));
     }
     const { providerKey: idempotencyKey, input, generation } = claimed;
     const worker = claimed.owner ?? this.#around.worker.id;
@@ -202,6 +205,20 @@ export class Driver {
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
     if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
     this.#enqueue(held, () => this.#goOn(held));
+  }
+
+  /** Leaves an operation, as it is, to a process that can read it; this one meets it again after a pause. */
+  async #giveBackUnread(claimed: OperationRow): Promise<void> {
+    const { tenant, id, owner, generation, revision, state, reason, snapshot } = claimed;
+    // What was handed over would be claimed again at once: then it is kept, and tried again, by this worker.
+    if (claimed.handovers.length > 0) return this.#retakeLater(claimed, UNREADABLE_PAUSE_MS);
+    const { store, clock, random } = this.#around;
+    const turn: Turn = {
+      ...{ tenant, id, turn: random.id(), birth: null, was: { owner, generation, revision }, owner: null, generation },
+      ...{ state, reason, snapshot, output: null, contradicted: false, start: null, records: [], takes: [] },
+      dueInMs: UNREADABLE_PAUSE_MS,
+    };
+    await commit(store, clock, turn, () => this.#closed);
   }
 
   /** Something was handed over to an operation; applied now if this worker holds it. */
@@ -324,12 +341,16 @@ export class Driver {
 
   async #begin(held: Held, generation: number, giveBack: () => void): Promise<void> {
     const stamp = this.#around.clock.monotonic();
+    const { worker } = this.#around;
     let performing = false;
     try {
+      // Waiting for a slot can outlast the worker; a start of its would be refused when it is to be sent.
+      if (held.worker !== worker.id) return this.#drop(held);
+      if (!worker.isFresh) return this.#wake(held.ref, held.generation, STALE_PAUSE_MS);
       const written = await this.#write(held, { type: 'due', generation });
       if (written && stateOf(held.row) === 'in-progress' && !held.dropped) {
-        performing = true;
         this.#perform(held, stamp, giveBack);
+        performing = true;
       }
     } finally {
       if (!performing) giveBack();
@@ -354,6 +375,7 @@ export class Driver {
     const attempt = held.row.children['attempt'];
     if (attempt === undefined) return giveBack();
     const number = contextOf(held.row).history.attempts.length;
+    const input = decode(held.input);
     const abort = new AbortController();
     held.attempt = abort;
     this.#signals.add(abort);
@@ -364,13 +386,13 @@ export class Driver {
     const performing = perform(
       {
         definition: held.definition,
-        input: decode(held.input),
+        input,
         idempotencyKey: held.idempotencyKey,
         number,
         timeoutMs,
         abort,
         mayLeave: () => {
-          if (this.#closed) return 'its orchestrator had been stopped';
+          if (this.#aborted || this.#closed) return 'its orchestrator was stopping';
           if (clock.monotonic() - stamp > leavesWithinMs) return 'its time to be sent had passed';
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;
@@ -459,9 +481,11 @@ export class Driver {
     giveUpAt = Number.POSITIVE_INFINITY,
   ): Promise<void> {
     const { store, clock } = this.#around;
+    // Once, so that every repetition says the same.
+    const body = toBody(said);
     for (let pause = 100; ; pause = Math.min(pause * 2, 2_000)) {
       try {
-        await store.handOver({ ...ref, handoverId, body: toBody(said) });
+        await store.handOver({ ...ref, handoverId, body });
         break;
       } catch (error) {
         const over = this.#closed || clock.monotonic() >= giveUpAt;

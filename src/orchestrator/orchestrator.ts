@@ -28,6 +28,7 @@ import { accept } from './accept.ts';
 import {
   cancel,
   type Cancelled,
+  decreed,
   type Decided,
   type Decision,
   type Doubt,
@@ -340,7 +341,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       const row = await existing(store, ref);
       return runOf(ref, isSettled(row.state) ? 'replayed' : 'joined', { store, clock, watchers });
     },
-    async cancel(id, who) {
+    async cancel(id, { ...who }) {
       await ready('cancel');
       return cancel(deciding, refOf(id, who), who);
     },
@@ -349,11 +350,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         await ready('operator.doubts');
         return doubtsOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
       },
-      async resolve(id, outcome, decision) {
+      async resolve(id, outcome, { ...decision }) {
+        const said = decreed(id, outcome);
         await ready('operator.resolve');
-        return resolve(deciding, refOf(id, decision), outcome, decision);
+        return resolve(deciding, refOf(id, decision), said, decision);
       },
-      async lookUp(id, decision) {
+      async lookUp(id, { ...decision }) {
         await ready('operator.lookUp');
         return requestLookUp(deciding, refOf(id, decision), decision);
       },

@@ -25,6 +25,7 @@ export class Worker {
   #freshSince = Number.NEGATIVE_INFINITY;
   #cancel: CancelTimer = () => {};
   #stopped = false;
+  #enlisting: Promise<void> | null = null;
   /** The id is given up and the next one is not enlisted yet. */
   #over = false;
 
@@ -85,7 +86,15 @@ export class Worker {
     this.#onOver();
   }
 
-  async #enlist(): Promise<void> {
+  /** One at a time: of two that enlisted at once, the second would silently take the first one's place. */
+  #enlist(): Promise<void> {
+    this.#enlisting ??= this.#enlistAnew().finally(() => {
+      this.#enlisting = null;
+    });
+    return this.#enlisting;
+  }
+
+  async #enlistAnew(): Promise<void> {
     const sentAt = this.#clock.monotonic();
     const id = this.#random.id();
     await this.#store.enlist(id);
@@ -104,13 +113,16 @@ export class Worker {
   async #beat(): Promise<void> {
     const sentAt = this.#clock.monotonic();
     try {
-      if (!this.#over && (await this.#store.renew(this.#id, this.#heartbeat.timeoutMs))) {
-        // `replace` may have ended the worker while its renewal was on its way.
-        if (!this.#over) this.#freshSince = Math.max(this.#freshSince, sentAt);
-        return;
-      }
+      const id = this.#id;
       if (!this.#over) {
-        this.#logger.warn({ worker: this.#id }, 'worker is over: it was declared dead or renewed too late');
+        const renewed = await this.#store.renew(id, this.#heartbeat.timeoutMs);
+        // `replace` may have gone on to another id while the renewal was on its way: then it says nothing any more.
+        if (id !== this.#id || this.#over) return;
+        if (renewed) {
+          this.#freshSince = sentAt;
+          return;
+        }
+        this.#logger.warn({ worker: id }, 'worker is over: it was declared dead or renewed too late');
         this.#end();
       }
       await this.#enlist();

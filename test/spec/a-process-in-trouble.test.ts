@@ -102,26 +102,41 @@ describe('a caller or an executor that goes on changing the input', () => {
 });
 
 describe('a row that this version cannot read', () => {
-  test('is left alone, and keeps nothing else from being done', async () => {
-    const definition = charging();
-    const callers = orchestrating(definition);
-    for (const orderId of ['a', 'b', 'c', 'd']) await callers.submit(definition, { orderId, amount: 1 });
-    const said: string[] = [];
-    const logger = { debug() {}, info() {}, warn() {}, error: (_facts: object, message: string) => said.push(message) };
-    const unreadable = storeWith({
-      async claim(...asked) {
-        const rows = await memory.claim(...asked);
-        return rows.map((row) => (row.key === 'b' ? { ...row, snapshot: { $: ['from-the-future', 1] } } : row));
-      },
-    });
-    const worker = orchestrating(definition, unreadable, { logger });
+  const unreadable = { $: ['from-the-future', 1] };
 
-    await worker.start();
-    await clock.advance('5s');
+  test.each(['snapshot', 'input'] as const)(
+    'in its %s is left to a process that can, and keeps nothing else from being done',
+    async (part) => {
+      const definition = charging();
+      const callers = orchestrating(definition);
+      for (const orderId of ['a', 'b', 'c', 'd']) await callers.submit(definition, { orderId, amount: 1 });
+      const said: string[] = [];
+      const logger = { debug() {}, info() {}, warn() {}, error: (_facts: object, text: string) => said.push(text) };
+      const whole = (await rowOf('b'))?.snapshot ?? null;
+      const older = storeWith({
+        async claim(...asked) {
+          const rows = await memory.claim(...asked);
+          return rows.map((row) => (row.key === 'b' ? { ...row, [part]: unreadable } : row));
+        },
+        // It writes back what it read; in the store that is what the other version wrote.
+        turn: async (turn) => memory.turn(turn.snapshot === unreadable ? { ...turn, snapshot: whole } : turn),
+      });
+      const old = orchestrating(definition, older, { logger });
+      await old.start();
+      await clock.advance('5s');
+      const [unread, meanwhile] = [await rowOf('b'), await states('a', 'b', 'c', 'd')];
 
-    expect(await states('a', 'b', 'c', 'd')).toEqual(['succeeded', 'pending', 'succeeded', 'succeeded']);
-    expect(said).toEqual(['operation cannot be read by this version']);
-  });
+      await old.stop();
+      await orchestrating(definition).start();
+      await clock.advance('90s');
+
+      expect(meanwhile).toEqual(['succeeded', 'pending', 'succeeded', 'succeeded']);
+      expect(unread).toMatchObject({ owner: null, firstStartedAt: null });
+      expect(said).toEqual(['operation cannot be read by this version']);
+      expect(await states('b')).toEqual(['succeeded']);
+      expect(effects.filter(({ orderId }) => orderId === 'b')).toHaveLength(1);
+    },
+  );
 });
 
 describe('a claim whose reply was lost, in a store that then fails for a while', () => {
@@ -285,5 +300,89 @@ describe('a decision in a store that takes no writes', () => {
     await clock.advance('5s');
 
     expect(await refused).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+  });
+});
+
+describe('a person who goes on changing a decision', () => {
+  test('changes nothing of what was decided', async () => {
+    const definition = charging(() => unknown('the reply was lost'));
+    const orchestrator = orchestrating(definition);
+    await orchestrator.start();
+    const run = await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance('20s');
+    const [doubt] = await orchestrator.operator.doubts();
+    const output = { taken: 1 };
+    const decision = { by: 'on-call', evidence: 'record ch_1', seen: doubt?.seen ?? 0 };
+
+    const deciding = orchestrator.operator.resolve(run.id, succeeded(output), decision);
+    output.taken = 999;
+    decision.by = 'somebody else';
+    await deciding;
+
+    expect(await run.result({ within: 0 })).toEqual({ status: 'succeeded', output: { taken: 1 } });
+    expect((await run.history()).at(-1)?.facts).toMatchObject({ by: 'on-call' });
+  });
+});
+
+describe('a worker that gives up its id while its heartbeat is on its way', () => {
+  test('goes on under one other id, and keeps what it takes up under that', async () => {
+    const definition = charging();
+    await orchestrating(definition).submit(definition, { orderId: 'order-1', amount: 1 });
+    const enlisted: string[] = [];
+    const slow = (ms: number) => new Promise<void>((resume) => clock.after(ms, resume));
+    let lost = 1;
+    const store = storeWith({
+      async claim(...asked) {
+        const rows = await memory.claim(...asked);
+        if (rows.length > 0 && lost-- > 0) throw storeInDoubt('The claim.');
+        return rows;
+      },
+      async enlist(worker) {
+        if (enlisted.length > 0) await slow(2_500);
+        enlisted.push(worker);
+        return memory.enlist(worker);
+      },
+      async renew(...asked) {
+        await slow(700);
+        return memory.renew(...asked);
+      },
+    });
+    const orchestrator = orchestrating(definition, store, { heartbeat: { every: '1s', timeout: '3s' } });
+
+    const starting = orchestrator.start();
+    await clock.advance('30s');
+    await starting;
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(enlisted).toHaveLength(2);
+    expect(effects).toHaveLength(1);
+  });
+});
+
+describe('a start that is recorded while the orchestrator gives up waiting', () => {
+  test('is not sent', async () => {
+    const definition = charging();
+    const store = storeWith({
+      async turn(turn: Turn) {
+        const receipt = await memory.turn(turn);
+        if (turn.birth !== null) await new Promise<void>((resume) => clock.after(1_100, resume));
+        return receipt;
+      },
+    });
+    const orchestrator = orchestrating(definition, store);
+    await orchestrator.start();
+
+    const submitting = orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
+    await clock.advance(0);
+    const stopping = orchestrator.stop({ within: '1s' });
+    await clock.advance('5s');
+    await Promise.all([submitting, stopping]);
+
+    expect(effects).toHaveLength(0);
+    const next = orchestrating(definition);
+    await next.start();
+    await clock.advance('10s');
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(effects).toHaveLength(1);
   });
 });

@@ -6,9 +6,9 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { root, run } from './child.mjs';
 import { pack } from './pack.mjs';
+import { readOptions } from './options.mjs';
 
 const usage = `Usage: npm run check -- [--json]
 
@@ -43,20 +43,8 @@ const steps = [
   { step: 'duplication', run: () => run('jscpd', ['--config', '.jscpd.json', '--no-colors', '--no-tips']) },
 ];
 
-const options = readOptions();
+const options = readOptions(usage);
 if (options !== undefined) await main(options);
-
-function readOptions() {
-  try {
-    const { values } = parseArgs({ options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } });
-    if (!values.help) return { json: values.json === true };
-    console.log(usage);
-  } catch (error) {
-    console.error(`${error.message}\n\n${usage}`);
-    process.exitCode = 2;
-  }
-  return undefined;
-}
 
 async function main({ json }) {
   const began = performance.now();

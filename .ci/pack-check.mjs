@@ -8,10 +8,10 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { root, run } from './child.mjs';
 import { pack } from './pack.mjs';
 import { nameOf, subpaths } from './subpaths.mjs';
+import { readOptions } from './options.mjs';
 
 const usage = `Usage: npm run pack:check -- [--json]
 
@@ -37,20 +37,8 @@ const companions = ['xstate', 'drizzle-orm', '@electric-sql/pglite', '@types/nod
 
 class CouldNotRun extends Error {}
 
-const options = readOptions();
+const options = readOptions(usage);
 if (options !== undefined) await main(options);
-
-function readOptions() {
-  try {
-    const { values } = parseArgs({ options: { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } });
-    if (!values.help) return { json: values.json === true };
-    console.log(usage);
-  } catch (error) {
-    console.error(`${error.message}\n\n${usage}`);
-    process.exitCode = 2;
-  }
-  return undefined;
-}
 
 async function main({ json }) {
   const work = mkdtempSync(join(tmpdir(), 'sagacity-pack-'));

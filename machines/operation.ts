@@ -27,6 +27,7 @@ import {
   attemptPauseMs,
   type Facts,
   failureOf,
+  hasEffect,
   lookupGivesUp,
   lookupPauseMs,
   mayResubmitUnasked,
@@ -146,10 +147,21 @@ function decides(moment: Moment, type: Settling['type'] | 'not-applied'): boolea
   return outcome.type === type;
 }
 
+/** It happened, and its output is known. */
+function isProvenUsable(moment: Moment): boolean {
+  const proven = proof(known(moment), moment.context.policy);
+  return proven.type === 'effect' && proven.usable;
+}
+
 /** It happened, and what came back cannot be used: never sent again, a look-up or a person may supply the output. */
 function isProvenUnusable(moment: Moment): boolean {
   const proven = proof(known(moment), moment.context.policy);
   return proven.type === 'effect' && !proven.usable;
+}
+
+/** Evidence can settle what a person is asked about, unless it is an inverse, or which of two effects shall stand. */
+function isOpenToEvidence({ escalatedFrom, reason }: OperationContext): boolean {
+  return escalatedFrom === 'operation' && reason !== 'two-effects';
 }
 
 /** An inverse without attempts left does not fail; a person grants it another one. */
@@ -166,10 +178,7 @@ const operation = setup({
     attemptPause: ({ context: { history, policy, facts } }) => attemptPauseMs(history, policy, facts),
   },
   guards: {
-    provenSuccess: (moment) => {
-      const { type, usable } = { usable: false, ...proof(known(moment), moment.context.policy) };
-      return type === 'effect' && usable;
-    },
+    provenSuccess: isProvenUsable,
     provenTwoEffects: (moment) => proof(known(moment), moment.context.policy).type === 'two-effects',
     provenFailure: (moment) => failureOf(known(moment), moment.context.policy) !== null,
     provenUnusable: isProvenUnusable,
@@ -189,29 +198,21 @@ const operation = setup({
     evidenceProvesTwoEffects: (moment) =>
       moment.context.escalatedFrom === 'operation' &&
       proof(known(moment), moment.context.policy).type === 'two-effects',
-    evidenceProvesSuccess: (moment) => {
-      const { escalatedFrom, reason, policy } = moment.context;
-      const { type, usable } = { usable: false, ...proof(known(moment), policy) };
-      return escalatedFrom === 'operation' && reason !== 'two-effects' && type === 'effect' && usable;
-    },
-    evidenceProvesFailure: (moment) => {
-      const { escalatedFrom, reason, policy } = moment.context;
-      if (escalatedFrom !== 'operation' || reason === 'two-effects' || isExhaustedInverse(moment)) return false;
-      return failureOf(known(moment), policy) !== null;
-    },
+    evidenceProvesSuccess: (moment) => isOpenToEvidence(moment.context) && isProvenUsable(moment),
+    evidenceProvesFailure: (moment) =>
+      isOpenToEvidence(moment.context) &&
+      !isExhaustedInverse(moment) &&
+      failureOf(known(moment), moment.context.policy) !== null,
     decidedSucceeded: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'succeeded'),
     decidedFailed: (moment) => {
       const { escalatedFrom, reason, history, policy } = moment.context;
       // Of two effects a person may have taken back both; one that is proven has not failed.
-      const isFree = reason === 'two-effects' || !['effect', 'two-effects'].includes(proof(history, policy).type);
+      const isFree = reason === 'two-effects' || !hasEffect(history, policy);
       return escalatedFrom === 'operation' && decides(moment, 'failed') && isFree;
     },
     decidedNotApplied: (moment) => {
       const { escalatedFrom, history, policy } = moment.context;
-      const { type } = proof(history, policy);
-      return (
-        escalatedFrom === 'operation' && decides(moment, 'not-applied') && type !== 'effect' && type !== 'two-effects'
-      );
+      return escalatedFrom === 'operation' && decides(moment, 'not-applied') && !hasEffect(history, policy);
     },
     decidedNotAppliedAfterCancel: (moment) => {
       const { escalatedFrom, history, policy } = moment.context;
@@ -265,25 +266,24 @@ function escalate(reason: EscalationReason): Escalation {
   return { type: 'escalate', params: { reason } };
 }
 
-/** What follows from the end of an attempt. One that threw proves nothing, but evidence may have arrived before. */
-const attemptEnded = [
+/** What all attempts together prove settles it, whatever it was that was learnt. */
+const settledByProof = [
   { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
   { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
   { guard: 'inverseExhausted', target: 'escalated', actions: ['learn', escalate('inverse-failed')] },
   { guard: 'provenFailure', target: 'failed', actions: 'fail' },
+] as const;
+
+/** What follows from the end of an attempt. One that threw proves nothing, but evidence may have arrived before. */
+const attemptEnded = [
+  ...settledByProof,
   { guard: 'couldNotSend', target: 'escalated', actions: ['learn', escalate('could-not-send')] },
   { guard: 'mayTryAgain', target: 'pending', actions: 'learn' },
   { target: 'unknown', actions: 'learn' },
 ] as const;
 
 /** What follows from anything learnt while in doubt, in the order of the questions. */
-const learntInDoubt = [
-  { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
-  { guard: 'provenSuccess', target: 'succeeded', actions: 'learn' },
-  { guard: 'inverseExhausted', target: 'escalated', actions: ['learn', escalate('inverse-failed')] },
-  { guard: 'provenFailure', target: 'failed', actions: 'fail' },
-  { guard: 'mayStartAfresh', target: 'pending', actions: 'learn' },
-] as const;
+const learntInDoubt = [...settledByProof, { guard: 'mayStartAfresh', target: 'pending', actions: 'learn' }] as const;
 
 const evidenceInDoubt = [...learntInDoubt, { actions: 'learn' }] as const;
 

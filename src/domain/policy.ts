@@ -114,7 +114,8 @@ export function mayResubmitUnasked(history: History, policy: Policy, facts: Fact
   );
 }
 
-function hasEffect(history: History, policy: Policy): boolean {
+/** An effect is proven, or several are. */
+export function hasEffect(history: History, policy: Policy): boolean {
   const { type } = proof(history, policy);
   return type === 'effect' || type === 'two-effects';
 }

@@ -56,7 +56,7 @@ export function birth(kernel: Kernel, policy: Policy, facts: Facts, startNow: bo
   const started = startNow && pause !== undefined ? kernel.fire(born.row, 'due', pause.generation) : null;
   const turn = started ?? born;
   const states = [...born.visited, ...(started?.visited ?? [])];
-  return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, {})], states, new Map(), false);
+  return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, {})], states);
 }
 
 /** The turn that follows from what happened, or null when it came too late to change anything. */
@@ -73,12 +73,12 @@ export function advance(
       const turn = kernel.fire(from, 'due', happening.generation);
       if (turn === null) return null;
       const starts = stateOf(turn.row) === 'in-progress';
-      return written(turn.row, [fact(starts ? 'start' : 'moved', turn.row, {})], turn.visited, new Map(), false);
+      return written(turn.row, [fact(starts ? 'start' : 'moved', turn.row, {})], turn.visited);
     }
     case 'attempt.ended': {
       const turn = kernel.settle(from, 'attempt', happening.generation, { output: happening.result });
       if (turn === null) return null;
-      return written(turn.row, [fact('end', row, happening.body)], turn.visited, new Map(), false);
+      return written(turn.row, [fact('end', row, happening.body)], turn.visited);
     }
     case 'lookup.answered': {
       // A process that was suspended believes itself earlier than the store said when the look-up began.
@@ -86,12 +86,12 @@ export function advance(
       const asked = withFacts(row, { ...facts, now });
       const turn = kernel.settle(asked, 'lookup', happening.generation, { output: happening.answer });
       if (turn === null) return null;
-      return written(turn.row, [fact('lookup', row, happening.body)], turn.visited, new Map(), false);
+      return written(turn.row, [fact('lookup', row, happening.body)], turn.visited);
     }
     case 'handed.over':
       return takeOver(kernel, from, revision, happening.handovers);
     case 'released':
-      return { row: from, records: [], takes: [], contradicted: false, answers: new Map() };
+      return written(from, [], []);
   }
 }
 
@@ -127,8 +127,8 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
     row = applied.row;
   }
   return {
-    ...written(row, records, states, answers, contradicted),
-    takes: handovers.map(({ handoverId }) => handoverId),
+    ...written(row, records, states),
+    ...{ answers, contradicted, takes: handovers.map(({ handoverId }) => handoverId) },
   };
 }
 
@@ -283,18 +283,12 @@ function fact(kind: RecordKind, row: KernelRow, body: Readonly<Record<string, un
 }
 
 /** The last record of a turn tells the states it passed through. */
-function written(
-  row: KernelRow,
-  records: readonly NewRecord[],
-  visited: readonly unknown[],
-  answers: ReadonlyMap<string, HandoverAnswer>,
-  contradicted: boolean,
-): Advance {
+function written(row: KernelRow, records: readonly NewRecord[], visited: readonly unknown[]): Advance {
   const last = records.at(-1);
   const states: Json = visited.filter((state): state is string => typeof state === 'string');
   const told =
     last === undefined ? [] : [...records.slice(0, -1), { ...last, body: { ...objectOf(last.body), states } }];
-  return { row, records: told, takes: [], contradicted, answers };
+  return { row, records: told, takes: [], contradicted: false, answers: new Map() };
 }
 
 function objectOf(body: Json): { readonly [name: string]: Json } {

@@ -17,35 +17,42 @@ const PAUSE_MS = 100;
 const PAUSE_MAX_MS = 2_000;
 
 /**
+ * Makes a call to the store until it answers. While the store is unavailable or in doubt the identical call is
+ * repeated, until `giveUp` says stop; then the store's last error is thrown.
+ */
+export async function repeated<Answer>(
+  clock: Clock,
+  giveUp: (error: SagacityError) => boolean,
+  call: () => Promise<Answer>,
+): Promise<Answer> {
+  for (let pause = PAUSE_MS; ; pause = Math.min(pause * 2, PAUSE_MAX_MS)) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isSagacityError(error) || !error.retryable || giveUp(error)) throw error;
+      await new Promise<void>((resume) => clock.after(pause, resume));
+    }
+  }
+}
+
+/**
  * Writes `turn`. While the store is unavailable or in doubt the turn is repeated until `giveUp` says stop; then the
  * store's last error is thrown and whether the turn was written stays open.
  */
-export async function commit(
+export function commit(
   store: Store,
   clock: Clock,
   turn: Turn,
   giveUp: (error: SagacityError) => boolean,
 ): Promise<Committed> {
-  let pause = PAUSE_MS;
-  for (;;) {
-    try {
-      const receipt = await store.turn(turn);
-      if (receipt !== null) return { type: 'written', receipt };
-      const row = await readBack(store, turn);
-      return row?.turn === turn.turn ? { type: 'written', receipt: receiptOf(row) } : { type: 'refused', row };
-    } catch (error) {
-      if (!isSagacityError(error) || !error.retryable || giveUp(error)) throw error;
-      await new Promise<void>((resume) => clock.after(pause, resume));
-      pause = Math.min(pause * 2, PAUSE_MAX_MS);
-    }
-  }
+  return repeated(clock, giveUp, async () => {
+    const receipt = await store.turn(turn);
+    if (receipt !== null) return { type: 'written', receipt };
+    const row = await readBack(store, turn);
+    return row?.turn === turn.turn ? { type: 'written', receipt: row } : { type: 'refused', row };
+  });
 }
 
 function readBack(store: Store, turn: Turn): Promise<OperationRow | null> {
   return turn.birth === null ? store.read(turn) : store.readByIdentity(turn.birth);
-}
-
-function receiptOf(row: OperationRow): Receipt {
-  const { revision, now, since, dueAt, firstStartedAt, sendBy, windowEndsAt } = row;
-  return { revision, now, since, dueAt, firstStartedAt, sendBy, windowEndsAt };
 }

@@ -18,7 +18,7 @@ import type { Driver } from './driver.ts';
 import type { HandedOver, Verdict } from './handover.ts';
 import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
-import type { Watchers } from './watchers.ts';
+import { nextChange, type Watchers } from './watchers.ts';
 
 /** An operation that waits for proof or for a person, or that was contradicted after it had settled. */
 export interface Doubt {
@@ -71,9 +71,6 @@ const PAGE = 100;
 const PAGE_MAX = 1_000;
 
 const WITHIN: Duration = '10s';
-
-/** Reads the history this often while it waits for another process to apply what was handed over. */
-const POLL_MS = 500;
 
 export async function doubtsOf(
   store: Store,
@@ -223,24 +220,19 @@ async function handOverAndWait(
   const deadline = clock.monotonic() + milliseconds(within, 'within');
   const handoverId = driver.newHandoverId();
   watchers.await(handoverId);
-  let told = () => {};
-  const endWatch = watchers.watch(ref, () => told());
   try {
     await driver.handOver(ref, said, handoverId, deadline);
     for (;;) {
-      const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, ref, handoverId));
-      const left = deadline - clock.monotonic();
-      if (answer !== null || left <= 0) return answer;
-      await new Promise<void>((resume) => {
-        const cancelTimer = clock.after(Math.min(POLL_MS, left), resume);
-        told = () => {
-          cancelTimer();
-          resume();
-        };
-      });
+      const changed = nextChange(ref, clock, watchers, deadline);
+      try {
+        const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, ref, handoverId));
+        if (answer !== null || clock.monotonic() >= deadline) return answer;
+        await changed.promise;
+      } finally {
+        changed.forget();
+      }
     }
   } finally {
-    endWatch();
     watchers.forget(handoverId);
   }
 }

@@ -5,7 +5,6 @@
  */
 
 import { decode } from '../domain/codec.ts';
-import { isSagacityError } from '../domain/errors.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { type Facts, isResubmission } from '../domain/policy.ts';
 import type { Operation } from '../define/operation.ts';
@@ -15,13 +14,22 @@ import type { KernelRow } from '../kernel/row.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
-import type { Birth, OperationRef, OperationRow, Receipt, Start, Store, Turn } from '../ports/store.ts';
+import {
+  type Birth,
+  keyOf,
+  type OperationRef,
+  type OperationRow,
+  type Receipt,
+  type Start,
+  type Store,
+  type Turn,
+} from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
 import { advance, type Advance, birth, type Happening } from './advance.ts';
-import { commit } from './commit.ts';
+import { commit, repeated } from './commit.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
-import { perform } from './perform.ts';
+import { endOf, perform } from './perform.ts';
 import { contextOf, fromStored, stateOf, toStored } from './row.ts';
 import type { Slots } from './slots.ts';
 import type { Watchers } from './watchers.ts';
@@ -120,10 +128,6 @@ export class Driver {
   /** Forgets what it holds without writing: another worker owns it. Attempts in flight go on and become evidence. */
   dropAll(): void {
     for (const held of this.#held.values()) this.#drop(held);
-  }
-
-  holds(ref: OperationRef): boolean {
-    return this.#held.has(keyOf(ref));
   }
 
   /**
@@ -289,10 +293,10 @@ export class Driver {
   #retakeLater(ref: OperationRef, pauseMs = RETAKE_PAUSE_MS): void {
     const { clock, store, worker } = this.#around;
     clock.after(pauseMs, () => {
-      if (this.#closed || this.#draining || this.holds(ref)) return;
+      if (this.#closed || this.#draining || this.#held.has(keyOf(ref))) return;
       const retaking = store.read(ref).then(
         (row) => {
-          if (row !== null && row.owner === worker.id && !this.holds(ref)) this.takeUp(row);
+          if (row !== null && row.owner === worker.id && !this.#held.has(keyOf(ref))) this.takeUp(row);
         },
         () => this.#retakeLater(ref),
       );
@@ -362,12 +366,8 @@ export class Driver {
     const attempt = held.row.children['attempt'];
     if (attempt === undefined || held.attempt !== null) return;
     const reason = 'the worker was lost before the outcome was recorded';
-    await this.#write(held, {
-      type: 'attempt.ended',
-      generation: attempt.generation,
-      result: { type: 'unknown', reason },
-      body: { outcome: 'unknown', reason },
-    });
+    const end = endOf({ type: 'unknown', reason });
+    await this.#write(held, { type: 'attempt.ended', generation: attempt.generation, ...end });
   }
 
   #perform(held: Held, stamp: number, giveBack: () => void): void {
@@ -483,16 +483,8 @@ export class Driver {
     const { store, clock } = this.#around;
     // Once, so that every repetition says the same.
     const body = toBody(said);
-    for (let pause = 100; ; pause = Math.min(pause * 2, 2_000)) {
-      try {
-        await store.handOver({ ...ref, handoverId, body });
-        break;
-      } catch (error) {
-        const over = this.#closed || clock.monotonic() >= giveUpAt;
-        if (!isSagacityError(error) || !error.retryable || over) throw error;
-        await new Promise<void>((resume) => clock.after(pause, resume));
-      }
-    }
+    const giveUp = () => this.#closed || clock.monotonic() >= giveUpAt;
+    await repeated(clock, giveUp, () => store.handOver({ ...ref, handoverId, body }));
     if (!this.attend(ref)) this.#wake(ref, 0, 0);
   }
 
@@ -611,10 +603,6 @@ const STALE_PAUSE_MS = 1_000;
 const SUBMIT_PATIENCE_MS = 30_000;
 
 function ignored(): void {}
-
-function keyOf(ref: OperationRef): string {
-  return JSON.stringify([ref.tenant, ref.id]);
-}
 
 /** What the row waits for and for how long, or null: an attempt is running, or nothing will happen by itself. */
 function waitOf(row: KernelRow): { readonly id: string; readonly delayMs: number } | null {

@@ -42,12 +42,7 @@ const OUTPUT_LENGTH_MAX = 1_000_000;
 
 export async function perform(attempting: Attempting, clock: Clock): Promise<AttemptEnd> {
   const forbidden = attempting.mayLeave();
-  if (forbidden !== null) {
-    return {
-      result: { type: 'not-applied', reason: forbidden, sent: false },
-      body: { outcome: 'not-applied', reason: forbidden, sent: false },
-    };
-  }
+  if (forbidden !== null) return endOf({ type: 'not-applied', reason: forbidden, sent: false });
   const began = clock.monotonic();
   const { timeoutMs } = attempting;
   let over = false;
@@ -59,7 +54,7 @@ export async function perform(attempting: Attempting, clock: Clock): Promise<Att
     const giveUp = (reason: string) => {
       if (over) return;
       over = true;
-      resolve({ result: { type: 'unknown', reason }, body: { outcome: 'unknown', reason } });
+      resolve(endOf({ type: 'unknown', reason }));
     };
     const cancelTimer = clock.after(timeoutMs, () => {
       giveUp(`no reply within ${formatDuration(timeoutMs)}`);
@@ -94,15 +89,15 @@ async function execute({ definition, input, idempotencyKey, number, abort }: Att
       abortSignal: abort.signal,
     });
   } catch (thrown) {
-    const error = errorRecord(thrown);
-    return {
-      result: { type: 'unknown', reason: 'the executor threw' },
-      body: { outcome: 'unknown', reason: 'the executor threw', error },
-    };
+    return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });
   }
-  const result = await resultOf(definition, outcome);
-  const { type: said, ...told } = result;
-  return { result, body: { outcome: said, ...told } };
+  return endOf(await resultOf(definition, outcome));
+}
+
+/** The end of an attempt with this result; `more` is told beside it. */
+export function endOf(result: AttemptResult, more: Readonly<Record<string, unknown>> = {}): AttemptEnd {
+  const { type: outcome, ...told } = result;
+  return { result, body: { outcome, ...told, ...more } };
 }
 
 /** What an executor or a look-up said, with an output that can be kept; anything else is unknown. */

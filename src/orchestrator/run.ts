@@ -13,7 +13,7 @@ import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, RecordKind, Store } from '../ports/store.ts';
 import { contextOf, fromStored, outputOf } from './row.ts';
-import type { Watchers } from './watchers.ts';
+import { nextChange, type Watchers } from './watchers.ts';
 
 /** One fact of a history, as people read it. */
 export interface HistoryRecord {
@@ -49,9 +49,6 @@ export interface Run<Output = unknown, Code extends string = string> {
   /** Everything that is recorded about it, oldest first. */
   history(): Promise<readonly HistoryRecord[]>;
 }
-
-/** Reads the store this often while it waits for another process's turns. */
-const POLL_MS = 500;
 
 export function runOf<Output, Code extends string>(
   ref: OperationRef,
@@ -138,34 +135,14 @@ function isFacts(value: unknown): value is Facts {
   return typeof value === 'object' && value !== null;
 }
 
-/** Resolves after the next turn of the operation here, after a poll's pause, or at the deadline. */
-function nextChange(
-  ref: OperationRef,
-  clock: Clock,
-  watchers: Watchers,
-  deadline: number,
-): { promise: Promise<void>; forget: () => void } {
-  let forget = () => {};
-  const promise = new Promise<void>((resolve) => {
-    const endWatch = watchers.watch(ref, resolve);
-    const cancelTimer = clock.after(Math.max(0, Math.min(POLL_MS, deadline - clock.monotonic())), resolve);
-    forget = () => {
-      endWatch();
-      cancelTimer();
-    };
-  });
-  return { promise, forget };
-}
-
 function resultOf(row: OperationRow): Result {
-  const context = contextOf(fromStored(row));
   switch (row.state) {
     case 'succeeded': {
-      const reference = context.history.result?.reference ?? null;
+      const reference = contextOf(fromStored(row)).history.result?.reference ?? null;
       return { status: 'succeeded', output: decode(outputOf(row)), ...(reference === null ? {} : { reference }) };
     }
     case 'failed':
-      return { status: 'failed', code: context.code ?? 'attempts-exhausted' };
+      return { status: 'failed', code: contextOf(fromStored(row)).code ?? 'attempts-exhausted' };
     case 'escalated':
       // The chart writes a reason whenever it escalates, and only from the closed list.
       return { status: 'escalated', reason: row.reason as EscalationReason };

@@ -16,6 +16,19 @@ export class Slots {
   tryTake(): (() => void) | null {
     if (this.#taken >= this.#size) return null;
     this.#taken += 1;
+    return this.#giver();
+  }
+
+  /** A slot as soon as one is free, in the order of asking. */
+  async take(): Promise<() => void> {
+    const now = this.tryTake();
+    if (now !== null) return now;
+    await new Promise<void>((resume) => this.#waiting.push(resume));
+    return this.#giver();
+  }
+
+  /** Gives one slot back: to who has waited longest, or to the pool. */
+  #giver(): () => void {
     let given = false;
     return () => {
       if (given) return;
@@ -24,15 +37,5 @@ export class Slots {
       if (next === undefined) this.#taken -= 1;
       else next();
     };
-  }
-
-  /** A slot as soon as one is free, in the order of asking. */
-  async take(): Promise<() => void> {
-    const now = this.tryTake();
-    if (now !== null) return now;
-    await new Promise<void>((resume) => this.#waiting.push(resume));
-    // The giver passed its slot on without giving it back to the pool.
-    this.#taken -= 1;
-    return this.tryTake() ?? (() => {});
   }
 }

@@ -3,7 +3,8 @@
  * waiting prompt and nothing else: whoever is not told finds out by reading again.
  */
 
-import type { OperationRef } from '../ports/store.ts';
+import type { Clock } from '../ports/clock.ts';
+import { keyOf, type OperationRef } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 
 export class Watchers {
@@ -60,6 +61,24 @@ export class Watchers {
   }
 }
 
-function keyOf(ref: OperationRef): string {
-  return JSON.stringify([ref.tenant, ref.id]);
+/** Another process's turns are told to nobody here: so the store is read again after this, too. */
+const POLL_MS = 500;
+
+/** Resolves after the next turn of the operation here, after a poll's pause, or at the deadline. */
+export function nextChange(
+  ref: OperationRef,
+  clock: Clock,
+  watchers: Watchers,
+  deadline: number,
+): { promise: Promise<void>; forget: () => void } {
+  let forget = () => {};
+  const promise = new Promise<void>((resolve) => {
+    const endWatch = watchers.watch(ref, resolve);
+    const cancelTimer = clock.after(Math.max(0, Math.min(POLL_MS, deadline - clock.monotonic())), resolve);
+    forget = () => {
+      endWatch();
+      cancelTimer();
+    };
+  });
+  return { promise, forget };
 }

@@ -43,10 +43,10 @@ export interface Store {
   turn(turn: Turn): Promise<Receipt | null>;
 
   /**
-   * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are unowned and due or
-   * handed something over, and those of dead or missing workers. With `only`, just that operation, due or not, if it
-   * is unowned or its owner is dead. Never touches what a living worker owns, and gives nothing to a worker that is
-   * dead itself. Oldest due first.
+   * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are
+   * unowned and due or handed something over, and those of dead or missing workers. With `only`, just that operation,
+   * due or not, if it is unowned or its owner is dead. Never touches what a living worker owns, and gives nothing to a
+   * worker that is dead itself. Oldest due first.
    */
   claim(
     worker: string,
@@ -72,6 +72,11 @@ export interface Store {
 export interface OperationRef {
   readonly tenant: string;
   readonly id: string;
+}
+
+/** An operation as the key of a map: no two of different tenants or ids share one. */
+export function keyOf({ tenant, id }: OperationRef): string {
+  return JSON.stringify([tenant, id]);
 }
 
 export interface Identity {

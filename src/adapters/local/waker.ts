@@ -4,6 +4,7 @@
  */
 
 import type { CancelTimer, Clock } from '../../ports/clock.ts';
+import { keyOf } from '../../ports/store.ts';
 import type { Wake, Waker } from '../../ports/waker.ts';
 
 export function localWaker(clock: Clock): Waker {
@@ -18,7 +19,7 @@ export function localWaker(clock: Clock): Waker {
 
     wake(wake, delayMs) {
       if (deliver === null) return;
-      const key = JSON.stringify([wake.tenant, wake.operationId]);
+      const key = keyOf({ tenant: wake.tenant, id: wake.operationId });
       armed.get(key)?.();
       armed.delete(key);
       if (delayMs <= 0) {

@@ -6,16 +6,17 @@
 
 import { isDoubt, isSettled } from '../../domain/operation-state.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type {
-  Handover,
-  Identity,
-  OperationRef,
-  OperationRow,
-  Receipt,
-  Start,
-  Store,
-  StoredRecord,
-  Turn,
+import {
+  type Handover,
+  type Identity,
+  keyOf,
+  type OperationRef,
+  type OperationRow,
+  type Receipt,
+  type Start,
+  type Store,
+  type StoredRecord,
+  type Turn,
 } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 
@@ -42,9 +43,9 @@ export function memoryStore({ clock = systemClock(), sharedWith }: MemoryStoreOp
     turn: async (turn) => applyTurn(rows, copy(turn), now()),
     claim: async (worker, actions, limit, only) => claim(rows, worker, actions, limit, only, now()),
     handedOver: async (worker, limit) => handedOver(rows, worker, limit),
-    read: async (ref) => shown(rows, rows.operations.get(nameOf(ref)), now()),
+    read: async (ref) => shown(rows, rows.operations.get(keyOf(ref)), now()),
     readByIdentity: async (identity) => shown(rows, findByIdentity(rows, identity), now()),
-    records: async (ref) => copy(rows.records.get(nameOf(ref)) ?? []),
+    records: async (ref) => copy(rows.records.get(keyOf(ref)) ?? []),
     doubts: async (query) => doubts(rows, query, now()),
     handOver: async (handover) => handOver(rows, copy(handover), now()),
   };
@@ -127,7 +128,7 @@ function retire({ workers, operations }: Rows, worker: string, now: number): voi
 }
 
 function applyTurn(rows: Rows, turn: Turn, now: number): Receipt | null {
-  const name = nameOf(turn);
+  const name = keyOf(turn);
   const row = turn.birth === null ? moved(rows, turn, now) : born(rows, turn, now);
   if (row === null) return null;
   rows.operations.set(name, row);
@@ -144,7 +145,7 @@ function applyTurn(rows: Rows, turn: Turn, now: number): Receipt | null {
 
 function born(rows: Rows, turn: Turn, now: number): Kept | null {
   const { birth } = turn;
-  if (birth === null || rows.operations.has(nameOf(turn))) return null;
+  if (birth === null || rows.operations.has(keyOf(turn))) return null;
   if (rows.identities.has(identityName({ ...birth, tenant: turn.tenant }))) return null;
   return {
     ...written(turn, now),
@@ -167,7 +168,7 @@ function born(rows: Rows, turn: Turn, now: number): Kept | null {
 }
 
 function moved(rows: Rows, turn: Turn, now: number): Kept | null {
-  const row = rows.operations.get(nameOf(turn));
+  const row = rows.operations.get(keyOf(turn));
   const { was, start } = turn;
   if (row === undefined || was === null) return null;
   if (row.owner !== was.owner || row.generation !== was.generation || row.revision !== was.revision) return null;
@@ -242,20 +243,20 @@ function claim(
   const picked = candidates.filter(({ action }) => actions.includes(action)).slice(0, limit);
   return picked.map((row) => {
     const claimed: Kept = { ...row, owner: worker, generation: row.generation + 1 };
-    rows.operations.set(nameOf(row), claimed);
+    rows.operations.set(keyOf(row), claimed);
     return present(rows, claimed, now);
   });
 }
 
 function claimableOne(rows: Rows, ref: OperationRef): Kept[] {
-  const row = rows.operations.get(nameOf(ref));
+  const row = rows.operations.get(keyOf(ref));
   return row === undefined || isLivingOwned(rows, row) ? [] : [row];
 }
 
 function claimable(rows: Rows, now: number): Kept[] {
   const handedAt = new Map<string, number>();
   for (const { handover, at } of rows.handovers.values()) {
-    const name = nameOf(handover);
+    const name = keyOf(handover);
     handedAt.set(name, Math.min(handedAt.get(name) ?? at, at));
   }
   const ready: { row: Kept; at: number }[] = [];
@@ -281,7 +282,7 @@ function isLiving({ workers }: Rows, worker: string): boolean {
 function handedOver(rows: Rows, worker: string, limit: number): OperationRef[] {
   const found = new Map<string, OperationRef>();
   for (const { handover } of rows.handovers.values()) {
-    const name = nameOf(handover);
+    const name = keyOf(handover);
     if (rows.operations.get(name)?.owner === worker) found.set(name, { tenant: handover.tenant, id: handover.id });
   }
   return [...found.values()].slice(0, limit);
@@ -292,7 +293,7 @@ function doubts(
   query: { readonly tenant: string | null; readonly limit: number; readonly after: OperationRef | null },
   now: number,
 ): OperationRow[] {
-  const last = query.after === null ? undefined : rows.operations.get(nameOf(query.after));
+  const last = query.after === null ? undefined : rows.operations.get(keyOf(query.after));
   // A cursor that names no row has no place in the list, and nothing follows it.
   if (query.after !== null && last === undefined) return [];
   return [...rows.operations.values()]
@@ -335,10 +336,6 @@ function present({ handovers }: Rows, { doubtedAt: _, ...row }: Kept, now: numbe
     .map(({ handover }) => handover)
     .filter(({ tenant, id }) => tenant === row.tenant && id === row.id);
   return copy({ ...row, handovers: waiting, now });
-}
-
-function nameOf({ tenant, id }: OperationRef): string {
-  return JSON.stringify([tenant, id]);
 }
 
 function identityName({ tenant, action, key }: Identity): string {

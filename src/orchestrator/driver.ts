@@ -171,9 +171,10 @@ export class Driver {
       });
       if (committed.type === 'refused') {
         giveBack?.();
-        if (committed.row === null)
-          throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
-        return { created: false, row: committed.row };
+        const { row } = committed;
+        if (row === null) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+        // Written by a repetition whose reply was lost, and moved on since by whoever holds it now.
+        return row.born === turn.turn ? { created: true } : { created: false, row };
       }
       this.#around.watchers.changed(ref);
       if (giveBack === null) {

@@ -386,3 +386,36 @@ describe('a start that is recorded while the orchestrator gives up waiting', () 
     expect(effects).toHaveLength(1);
   });
 });
+
+describe('a submission whose reply from the store was lost, and whose operation has moved on since', () => {
+  test('knows that it created it', async () => {
+    const definition = charging();
+    const worker = orchestrating(definition);
+    await worker.start();
+    let lost = 1;
+    const callers = orchestrating(
+      definition,
+      storeWith({
+        async turn(turn: Turn) {
+          const receipt = await memory.turn(turn);
+          if (lost-- <= 0) return receipt;
+          await clock.advance('2s');
+          throw storeInDoubt('The birth.');
+        },
+      }),
+    );
+
+    let run: { readonly submission: string } | null = null;
+    void callers.submit(definition, { orderId: 'order-1', amount: 1 }).then((made) => {
+      run = made;
+    });
+    await until(async () => {
+      await clock.advance('1s');
+      return run;
+    }, 'the submission to be answered');
+
+    expect(await states('order-1')).toEqual(['succeeded']);
+    expect(run).toMatchObject({ submission: 'new' });
+    expect(effects).toHaveLength(1);
+  });
+});

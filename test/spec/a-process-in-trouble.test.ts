@@ -12,6 +12,7 @@ import { memoryStore, testClock } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import type { OperationRow, Turn } from '../../src/ports/store.ts';
+import { evenChance } from '../support/chance.ts';
 import { until } from '../support/world.ts';
 
 interface Order {
@@ -61,7 +62,10 @@ function orchestrating(
   store: Store = memory,
   options: { logger?: Logger; heartbeat?: { every: '1s'; timeout: '3s' } } = {},
 ) {
-  const orchestrator = createOrchestrator({ store, clock, definitions: [definition], tenant: 'shop', ...options });
+  const orchestrator = createOrchestrator({
+    ...{ store, clock, random: evenChance(), definitions: [definition], tenant: 'shop' },
+    ...options,
+  });
   running.push(orchestrator);
   return orchestrator;
 }

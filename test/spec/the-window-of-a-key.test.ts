@@ -7,6 +7,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { absent, createOrchestrator, inconclusive, notApplied, type Run } from 'sagacity';
 import { memoryStore } from 'sagacity/testing';
+import { evenChance } from '../support/chance.ts';
 import { type Charge, timedShop, type TimedShop, type TimedShopOptions } from '../support/timed.ts';
 import { reached } from '../support/world.ts';
 
@@ -155,7 +156,7 @@ describe('a process that was suspended until the provider had forgotten the key'
       options: { ...options, find: () => (asleepMs === 0 ? inconclusive('it is away') : absent()) },
     };
     const orchestrator = createOrchestrator({
-      ...{ store: memoryStore({ clock }), clock, definitions: [charge], tenant: 'shop-1' },
+      ...{ store: memoryStore({ clock }), clock, random: evenChance(), definitions: [charge], tenant: 'shop-1' },
       heartbeat: { every: '1h', timeout: '40h' },
     });
     await shop.provider.calls(['commit-then-drop']);

@@ -10,6 +10,7 @@ import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { chargeCard, type ChargeOptions } from './shop.ts';
 import { counting, type CountingStore, until } from './world.ts';
+import { evenChance } from './chance.ts';
 
 export type Charge = ReturnType<typeof chargeCard>;
 
@@ -63,7 +64,7 @@ export async function timedShop(options: TimedShopOptions = {}): Promise<TimedSh
   const another: TimedShop['another'] = ({ definitions = [charge], store: on = store, tenant = 'shop-1' } = {}) => {
     const { concurrency, sweepEvery, heartbeat } = options;
     const orchestrator = createOrchestrator({
-      ...{ store: on, clock, definitions, tenant },
+      ...{ store: on, clock, random: evenChance(), definitions, tenant },
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(sweepEvery === undefined ? {} : { sweepEvery }),
       ...(heartbeat === undefined ? {} : { heartbeat }),

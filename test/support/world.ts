@@ -8,6 +8,7 @@ import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type T
 import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
 import type { Store, Turn } from '../../src/ports/store.ts';
 import { chargeCard, type ChargeOptions } from './shop.ts';
+import { evenChance } from './chance.ts';
 
 export interface World {
   readonly provider: ScriptedProvider;
@@ -31,7 +32,7 @@ export async function world(
   const all: Orchestrator<true>[] = [];
   const another = (definitions: readonly AnyOperation[] = [charge], on: Store = store) => {
     const orchestrator = createOrchestrator({
-      ...{ store: on, clock, definitions, tenant: 'shop-1' },
+      ...{ store: on, clock, random: evenChance(), definitions, tenant: 'shop-1' },
       ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
       ...(options.logger === undefined ? {} : { logger: options.logger }),
     });

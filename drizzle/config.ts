@@ -4,7 +4,7 @@ import { defineConfig } from 'drizzle-kit';
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: './src/adapters/postgres/schema.ts',
+  schema: './drizzle/tables.ts',
   out: './drizzle',
   schemaFilter: ['sagacity'],
 });

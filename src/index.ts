@@ -23,5 +23,5 @@ export type { Cancelled, Decided, Decision, Doubt } from './orchestrator/decide.
 export type { AnyOperation, Operator, Orchestrator, OrchestratorOptions } from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { Logger } from './ports/logger.ts';
-export type { RecordKind, Store } from './ports/store.ts';
+export type { RecordKind, Store, Transaction } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

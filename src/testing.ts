@@ -14,12 +14,18 @@ export type {
   RecordKind,
   Start,
   StoredRecord,
+  StoreInTransaction,
   Turn,
 } from './ports/store.ts';
 export type { CancelTimer, Clock } from './ports/clock.ts';
 export type { Random } from './ports/random.ts';
 export type { Wake } from './ports/waker.ts';
 export { testClock, type TestClock } from './testing/clock.ts';
+export {
+  privatePostgres,
+  type PrivatePostgres,
+  type PrivatePostgresOptions,
+} from './testing/private-postgres/private-postgres.ts';
 export {
   type CallModeName,
   type LogEntry,

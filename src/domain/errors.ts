@@ -15,6 +15,8 @@ export type ErrorCode =
   | 'ORCHESTRATOR_STOPPED'
   | 'STORE_UNAVAILABLE'
   | 'STORE_IN_DOUBT'
+  | 'STORE_UNUSABLE'
+  | 'TRANSACTION_BROKEN'
   | 'SCHEMA_OUTDATED';
 
 /** Whatever is known about an error beside its message: ids, names and paths, never parameters. */
@@ -107,7 +109,8 @@ export function idempotencyConflict(facts: {
 export function operationNotFound(tenant: string, id: string): SagacityError {
   return new SagacityError(
     'OPERATION_NOT_FOUND',
-    `There is no operation ${JSON.stringify(id)} in tenant ${tenant}. Take the id from run.id or operator.doubts().`,
+    `There is no operation ${JSON.stringify(id)} in tenant ${tenant}. Take the id from run.id or operator.doubts(); ` +
+      'what was submitted in a transaction is there once that has committed.',
     { facts: { tenant, id } },
   );
 }
@@ -138,6 +141,16 @@ export function storeInDoubt(what: string, cause?: unknown): SagacityError {
       'finds out, and nothing is done twice.',
     { cause, retryable: true },
   );
+}
+
+/** The database cannot carry the store as it is set up; somebody has to change that. */
+export function storeUnusable(what: string, remedy: string, facts: ErrorFacts = {}, cause?: unknown): SagacityError {
+  return new SagacityError('STORE_UNUSABLE', `${what} ${remedy}`, { facts, cause });
+}
+
+/** Nothing of the submission counts unless the caller's transaction does; `cause` holds the SQLSTATE, if there is one. */
+export function transactionBroken(what: string, remedy: string, cause?: unknown): SagacityError {
+  return new SagacityError('TRANSACTION_BROKEN', `${what} ${remedy}`, { cause });
 }
 
 export function schemaOutdated(what: string, remedy: string, facts: ErrorFacts = {}): SagacityError {

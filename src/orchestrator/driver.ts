@@ -22,6 +22,7 @@ import {
   type Receipt,
   type Start,
   type Store,
+  type StoreInTransaction,
   type Turn,
 } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
@@ -32,6 +33,7 @@ import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
 import { contextOf, fromStored, stateOf, toStored } from './row.ts';
 import type { Slots } from './slots.ts';
+import { msSince, type Stamp, stampNow } from './stamp.ts';
 import type { Watchers } from './watchers.ts';
 import type { Worker } from './worker.ts';
 
@@ -141,11 +143,24 @@ export class Driver {
     return submitting;
   }
 
+  /** Creates an operation in the caller's transaction; it begins when a sweep finds it there after the commit. */
+  async submitWithin(definition: Operation, ref: OperationRef, born: Birth, inside: StoreInTransaction): Promise<Met> {
+    const { clock, random, kernel } = this.#around;
+    const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
+    const made = birth(kernel, definition.policy, facts, false);
+    const unowned = { birth: born, was: null, owner: null, generation: 0, start: null, dueInMs: 0 };
+    const receipt = await inside.turn(this.#turnOf(ref, made, unowned));
+    if (receipt !== null) return { created: true };
+    const row = await inside.readByIdentity(born);
+    if (row === null) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+    return { created: false, row };
+  }
+
   async #submit(definition: Operation, ref: OperationRef, born: Birth, mayStart: boolean): Promise<Met> {
     const { store, clock, random, kernel, slots, worker } = this.#around;
     const giveBack = mayStart && !this.#draining && worker.isFresh ? slots.tryTake() : null;
     try {
-      const stamp = clock.monotonic();
+      const stamp = stampNow(clock);
       const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
       const made = birth(kernel, definition.policy, facts, giveBack !== null);
       // Named now: while the turn is on its way the worker may end, and goes on under another id.
@@ -345,7 +360,7 @@ export class Driver {
   }
 
   async #begin(held: Held, generation: number, giveBack: () => void): Promise<void> {
-    const stamp = this.#around.clock.monotonic();
+    const stamp = stampNow(this.#around.clock);
     const { worker } = this.#around;
     let performing = false;
     try {
@@ -371,7 +386,7 @@ export class Driver {
     await this.#write(held, { type: 'attempt.ended', generation: attempt.generation, ...end });
   }
 
-  #perform(held: Held, stamp: number, giveBack: () => void): void {
+  #perform(held: Held, stamp: Stamp, giveBack: () => void): void {
     const { clock, worker } = this.#around;
     const attempt = held.row.children['attempt'];
     if (attempt === undefined) return giveBack();
@@ -394,7 +409,7 @@ export class Driver {
         abort,
         mayLeave: () => {
           if (this.#aborted || this.#closed) return 'its orchestrator was stopping';
-          if (clock.monotonic() - stamp > leavesWithinMs) return 'its time to be sent had passed';
+          if (msSince(clock, stamp) > leavesWithinMs) return 'its time to be sent had passed';
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;
         },
@@ -533,6 +548,8 @@ export class Driver {
       if (!stillOurs) {
         this.#around.logger.debug({ operation: held.ref.id }, 'claim lost: another worker holds the operation');
         this.#drop(held);
+        // Moved on in our own name: a turn that had been in doubt was carried out after its repetition was refused.
+        if (row?.owner === held.worker && row.generation === held.generation) this.takeUp(row);
         return false;
       }
       held.told = this.#toldBy(row);

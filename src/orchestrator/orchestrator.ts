@@ -22,7 +22,7 @@ import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
+import type { OperationRef, OperationRow, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
 import { accept } from './accept.ts';
 import {
@@ -98,12 +98,17 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * one identity exactly one is executed and the others get the same run. Rejects with INPUT_INVALID before anything
    * is written, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
+   * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
+   * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
+   * transaction cannot carry it: roll back and run all of it again. Submit late in the transaction, because other
+   * submissions of the same identity wait for its end.
+   *
    * Without `start()` the operation is stored and waits for a process that works.
    */
   submit<Definition extends AnyOperation>(
     definition: Definition,
     input: SubmittedOf<Definition>,
-    ...options: PerCall<Fixed>
+    ...options: PerCall<Fixed, { readonly tx?: Transaction }>
   ): Promise<Run<OutputOf<Definition>, CodeOf<Definition>>>;
   /** The run of an operation that was submitted before, by its id. Rejects with OPERATION_NOT_FOUND. */
   run(id: string, ...options: PerCall<Fixed>): Promise<Run>;
@@ -171,6 +176,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let stopping: Promise<void> | null = null;
   let cancelSweep: CancelTimer = () => {};
   let sweeping: Promise<void> = Promise.resolve();
+  let storeAnswers = true;
 
   function open(): Promise<void> {
     opening ??= store.open().catch((error: unknown) => {
@@ -220,8 +226,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         const claimed = await claim(CLAIM_LIMIT);
         if (claimed.length < CLAIM_LIMIT) break;
       }
+      if (!storeAnswers) logger.info({ worker: worker.id }, 'the store answers again');
+      storeAnswers = true;
     } catch (error) {
-      logger.warn({ worker: worker.id, error }, 'sweep did not reach the store; the next one will');
+      // Said once; an outage of minutes would fill a log otherwise.
+      logger[storeAnswers ? 'warn' : 'debug'](
+        { worker: worker.id, error },
+        'sweep did not reach the store; the next one will',
+      );
+      storeAnswers = false;
     }
   }
 
@@ -294,14 +307,17 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   async function submit(
     given: AnyOperation,
     submitted: unknown,
-    perCall?: { readonly tenant?: string },
+    perCall?: { readonly tenant?: string; readonly tx?: Transaction },
   ): Promise<Run<never, never>> {
     const definition = definitions.get(given.action);
     if (definition === undefined || definition !== given)
       throw definitionMissing(given.action, definition !== undefined);
     const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     await ready('submit');
-    const met = await driver.submit(definition, ref, birth, phase === 'started');
+    const met =
+      perCall?.tx === undefined
+        ? await driver.submit(definition, ref, birth, phase === 'started')
+        : await driver.submitWithin(definition, ref, birth, await within(perCall.tx));
     const run = (submission: Submission) => runOf<never, never>(ref, submission, { store, clock, watchers });
     if (met.created) return run('new');
     const { row } = met;
@@ -315,6 +331,14 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       });
     }
     return run(isSettled(row.state) ? 'replayed' : 'joined');
+  }
+
+  async function within(transaction: Transaction): Promise<StoreInTransaction> {
+    if (store.within !== undefined) return await store.within(transaction);
+    throw definitionInvalid(
+      `The ${store.name} store cannot join a transaction.`,
+      'Submit without tx, or use a store on the database of the transaction.',
+    );
   }
 
   const refOf = (id: string, given?: { readonly tenant?: string | undefined }): OperationRef => ({

@@ -8,6 +8,7 @@ import type { Clock, CancelTimer } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import type { Store } from '../ports/store.ts';
+import { msSince, type Stamp, stampNow } from './stamp.ts';
 
 export interface Heartbeat {
   readonly everyMs: number;
@@ -22,12 +23,14 @@ export class Worker {
   readonly #heartbeat: Heartbeat;
   readonly #onOver: () => void;
   #id = '';
-  #freshSince = Number.NEGATIVE_INFINITY;
+  /** When the last successful renewal was sent; null: there is none that counts. */
+  #freshSince: Stamp | null = null;
   #cancel: CancelTimer = () => {};
   #stopped = false;
   #enlisting: Promise<void> | null = null;
   /** The id is given up and the next one is not enlisted yet. */
   #over = false;
+  #missed = false;
 
   constructor(
     ports: { store: Store; clock: Clock; random: Random; logger: Logger },
@@ -49,7 +52,7 @@ export class Worker {
   /** Whether this worker may still begin something: its last renewal is young enough to reach the other company. */
   get isFresh(): boolean {
     const { everyMs, timeoutMs } = this.#heartbeat;
-    return this.#clock.monotonic() - this.#freshSince < timeoutMs - everyMs / 2;
+    return this.#freshSince !== null && msSince(this.#clock, this.#freshSince) < timeoutMs - everyMs / 2;
   }
 
   async start(): Promise<void> {
@@ -82,7 +85,7 @@ export class Worker {
   /** From now on this id is not renewed, and begins nothing. */
   #end(): void {
     this.#over = true;
-    this.#freshSince = Number.NEGATIVE_INFINITY;
+    this.#freshSince = null;
     this.#onOver();
   }
 
@@ -95,7 +98,7 @@ export class Worker {
   }
 
   async #enlistAnew(): Promise<void> {
-    const sentAt = this.#clock.monotonic();
+    const sentAt = stampNow(this.#clock);
     const id = this.#random.id();
     await this.#store.enlist(id);
     this.#id = id;
@@ -111,13 +114,14 @@ export class Worker {
   }
 
   async #beat(): Promise<void> {
-    const sentAt = this.#clock.monotonic();
+    const sentAt = stampNow(this.#clock);
     try {
       const id = this.#id;
       if (!this.#over) {
         const renewed = await this.#store.renew(id, this.#heartbeat.timeoutMs);
         // `replace` may have gone on to another id while the renewal was on its way: then it says nothing any more.
         if (id !== this.#id || this.#over) return;
+        this.#missed = false;
         if (renewed) {
           this.#freshSince = sentAt;
           return;
@@ -127,7 +131,8 @@ export class Worker {
       }
       await this.#enlist();
     } catch (error) {
-      this.#logger.warn({ worker: this.#id, error }, 'heartbeat did not reach the store');
+      this.#logger[this.#missed ? 'debug' : 'warn']({ worker: this.#id, error }, 'heartbeat did not reach the store');
+      this.#missed = true;
     }
   }
 }

@@ -67,6 +67,28 @@ export interface Store {
 
   /** The one write that needs no claim: appends a hand-over. Its id makes repeating it harmless. */
   handOver(handover: Handover): Promise<void>;
+
+  /**
+   * The verbs that may run inside a transaction of the caller's. Left out by stores that cannot. Rejects with
+   * INPUT_INVALID for what is no transaction, and with TRANSACTION_BROKEN when its statements cannot be relied upon.
+   */
+  within?(transaction: Transaction): Promise<StoreInTransaction>;
+}
+
+/**
+ * A transaction of the caller's own: Drizzle's (on node-postgres, `postgres` or PGlite), a client of node-postgres in a
+ * transaction, a transaction of `postgres` or PGlite, or a function that runs one statement in it and gives its rows.
+ */
+export type Transaction =
+  | { readonly execute: (query: never) => PromiseLike<unknown> }
+  | { readonly unsafe: (text: never, values: never) => PromiseLike<unknown> }
+  | { readonly query: (text: never, values: never) => PromiseLike<unknown> }
+  | ((text: string, values: unknown[]) => PromiseLike<readonly object[] | { readonly rows: readonly object[] }>);
+
+/** What is written here commits with the caller's transaction, or not at all. Nothing is repeated and nothing in doubt. */
+export interface StoreInTransaction {
+  turn(turn: Turn): Promise<Receipt | null>;
+  readByIdentity(identity: Identity): Promise<OperationRow | null>;
 }
 
 export interface OperationRef {

@@ -7,11 +7,11 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { PGlite } from '@electric-sql/pglite';
-import { drizzle } from 'drizzle-orm/pglite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { embeddedMigrations } from '../../drizzle/embed.ts';
 import { type Migration, migrations } from '../../drizzle/migrations.ts';
-import { migrate, type MigrationDriver } from '../../src/adapters/postgres/migrate.ts';
+import { rendered } from '../../src/adapters/postgres/executor.ts';
+import { applyMigrations, type MigrationDriver } from '../../src/adapters/postgres/migrate.ts';
 import { pgliteStore } from '../../src/pglite.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -35,7 +35,7 @@ describe('the migrations in the repository', () => {
         join(root, 'node_modules/drizzle-kit/bin.cjs'),
         'generate',
         '--dialect=postgresql',
-        '--schema=./src/adapters/postgres/schema.ts',
+        '--schema=./drizzle/tables.ts',
         `--out=${relative(root, out)}`,
       ],
       { cwd: root },
@@ -53,9 +53,11 @@ describe('a database', () => {
 
   beforeAll(async () => {
     instance = await PGlite.create();
-    const database = drizzle({ client: instance });
     driver = {
-      read: async (query) => (await database.execute(query)).rows,
+      read: async (statement) => {
+        const { text, values } = rendered(statement);
+        return (await instance.query<Record<string, unknown>>(text, [...values])).rows;
+      },
       batch: async (text) => {
         await instance.exec(text);
       },
@@ -68,31 +70,33 @@ describe('a database', () => {
 
   afterAll(() => instance.close());
 
+  const migrate = (list?: readonly Migration[]) => applyMigrations(driver, 'sagacity', list);
+
   const applied = async (): Promise<unknown[]> =>
     (await instance.query('select number, name, checksum from sagacity.migration order by number')).rows;
 
   const second = (sql: string): Migration[] => [...migrations, { number: 1, name: '0001_more', checksum: 'c1', sql }];
 
   test('gets every migration once, by however many at the same moment', async () => {
-    await Promise.all([migrate(driver), migrate(driver), migrate(driver)]);
-    await migrate(driver);
+    await Promise.all([migrate(), migrate(), migrate()]);
+    await migrate();
 
     expect(await applied()).toEqual(migrations.map(({ number, name, checksum }) => ({ number, name, checksum })));
   });
 
   test('gets a later migration on top of the earlier ones', async () => {
-    await migrate(driver);
+    await migrate();
 
-    await migrate(driver, second('create table sagacity.more (a int);'));
+    await migrate(second('create table sagacity.more (a int);'));
 
     expect((await applied()).length).toBe(2);
     expect((await instance.query('select * from sagacity.more')).rows).toEqual([]);
   });
 
   test('has nothing of a migration that failed half-way', async () => {
-    await migrate(driver);
+    await migrate();
 
-    const migrating = migrate(driver, second('create table sagacity.more (a int); select 1 / 0;'));
+    const migrating = migrate(second('create table sagacity.more (a int); select 1 / 0;'));
 
     await expect(migrating).rejects.toMatchObject({ code: '22012' });
     expect((await applied()).length).toBe(1);
@@ -100,7 +104,7 @@ describe('a database', () => {
   });
 
   test('that is newer than this version is refused, with both versions and what to do', async () => {
-    await migrate(driver, second('create table sagacity.more (a int);'));
+    await migrate(second('create table sagacity.more (a int);'));
 
     const opening = pgliteStore({ instance }).open();
 
@@ -112,10 +116,10 @@ describe('a database', () => {
   });
 
   test('that ran another text under the same number is refused untouched', async () => {
-    await migrate(driver);
+    await migrate();
     await instance.exec(`update sagacity.migration set checksum = 'another'`);
 
-    const migrating = migrate(driver, second('create table sagacity.more (a int);'));
+    const migrating = migrate(second('create table sagacity.more (a int);'));
 
     await expect(migrating).rejects.toMatchObject({ code: 'SCHEMA_OUTDATED', facts: { number: 0, found: 'another' } });
     expect((await applied()).length).toBe(1);

@@ -9,15 +9,13 @@ import { storeUnavailable } from '../../domain/errors.ts';
 /** The parts of the peer that the store uses, loaded when it opens and not before. */
 export interface PgliteModules {
   readonly PGlite: typeof PGlite;
-  readonly drizzle: typeof import('drizzle-orm/pglite').drizzle;
 }
 
 /** Rejects with STORE_UNAVAILABLE and the line to type when the peer is not installed. */
 export async function loadPglite(): Promise<PgliteModules> {
   try {
     const { PGlite } = await import('@electric-sql/pglite');
-    const { drizzle } = await import('drizzle-orm/pglite');
-    return { PGlite, drizzle };
+    return { PGlite };
   } catch (error) {
     if (!isMissing(error)) throw error;
     throw storeUnavailable(

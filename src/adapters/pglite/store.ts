@@ -6,12 +6,15 @@
  */
 
 import type { PGlite } from '@electric-sql/pglite';
-import type { SQL } from 'drizzle-orm';
 import { isSagacityError, storeUnavailable } from '../../domain/errors.ts';
-import type { Store } from '../../ports/store.ts';
-import type { Executor } from '../postgres/executor.ts';
+import type { Store, Transaction } from '../../ports/store.ts';
+import { inTime } from '../postgres/deadline.ts';
+import { type Executor, rendered, type Statement } from '../postgres/executor.ts';
 import { type Effect, storeFault, unanswered } from '../postgres/faults.ts';
-import { migrate } from '../postgres/migrate.ts';
+import { applyMigrations } from '../postgres/migrate.ts';
+import { DEFAULT_SCHEMA, tables } from '../postgres/schema.ts';
+import { within } from '../postgres/transaction.ts';
+import { applyTurns } from '../postgres/turn.ts';
 import { verbs } from '../postgres/verbs.ts';
 import { systemClock } from '../local/clock.ts';
 import { loadPglite, openDirectory, openInMemory, type PgliteModules } from './database.ts';
@@ -42,11 +45,13 @@ export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
 
   const executor =
     (effect: Effect): Executor =>
-    async (query) => {
+    async (statement) => {
       if (opening === null) throw notOpen();
       const { run } = await opening;
-      return await run(query, effect, deadlineMs);
+      return await run(statement, effect, deadlineMs);
     };
+
+  const write = executor('write');
 
   return {
     name: 'pglite',
@@ -68,26 +73,34 @@ export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
       const opened = await closing?.catch(() => null);
       await opened?.end();
     },
-    ...verbs({ read: executor('read'), write: executor('write') }),
+    ...verbs({ read: executor('read'), write, renew: write }, tables),
+    async turn(turn) {
+      // One session, in which nobody else holds a lock.
+      const applied = await applyTurns({ execute: write, tables }, [turn]);
+      return applied.get(turn.turn) ?? null;
+    },
+    // In an instance of the host's its transactions are at hand; one of ours opens none.
+    ...(options.instance === undefined
+      ? {}
+      : { within: (transaction: Transaction) => within(transaction, { tables, clock, deadlineMs }) }),
   };
 }
 
 /** An open database. */
 interface Opened {
-  readonly run: (query: SQL, effect: Effect, deadlineMs: number) => ReturnType<Executor>;
+  readonly run: (statement: Statement, effect: Effect, deadlineMs: number) => ReturnType<Executor>;
   readonly end: () => Promise<void>;
 }
 
 async function start({ directory, instance }: PgliteStoreOptions): Promise<Opened> {
   const modules = await loadPglite();
   if (instance !== undefined) {
-    const opened = connect(modules, instance);
-    await prepare(modules, instance);
-    return opened;
+    await prepare(instance);
+    return connect(instance);
   }
   if (directory === undefined) {
-    const database = await openInMemory(modules, (empty) => prepare(modules, empty));
-    return connect(modules, database, () => database.close());
+    const database = await openInMemory(modules, prepare);
+    return connect(database, () => database.close());
   }
   try {
     return await startLocked(modules, await lockDirectory(directory));
@@ -101,14 +114,14 @@ async function startLocked(modules: PgliteModules, lock: DirectoryLock): Promise
   let database: PGlite | undefined;
   try {
     database = await openDirectory(modules, lock.directory);
-    await prepare(modules, database);
+    await prepare(database);
   } catch (error) {
     await database?.close();
     await lock.release();
     throw error;
   }
   const opened = database;
-  return connect(modules, opened, async () => {
+  return connect(opened, async () => {
     try {
       await opened.close();
     } finally {
@@ -117,27 +130,31 @@ async function startLocked(modules: PgliteModules, lock: DirectoryLock): Promise
   });
 }
 
-function connect({ drizzle }: PgliteModules, client: PGlite, end: () => Promise<void> = async () => {}): Opened {
-  const database = drizzle({ client });
+function connect(client: PGlite, end: () => Promise<void> = async () => {}): Opened {
   return {
-    async run(query, effect, deadlineMs) {
+    async run(statement, effect, deadlineMs) {
       if (client.closed) throw notOpen();
-      const result = await withDeadline(database.execute(query), effect, deadlineMs);
-      return result.rows;
+      return await inTime(clock, deadlineMs, query(client, statement).catch(raise(effect)), () => unanswered(effect));
     },
     end,
   };
 }
 
 /** Migrating may take longer than a call: it has no deadline. */
-async function prepare({ drizzle }: PgliteModules, client: PGlite): Promise<void> {
-  const database = drizzle({ client });
-  await migrate({
-    read: async (query) => (await database.execute(query).catch(raise('read'))).rows,
-    batch: async (text) => {
+async function prepare(client: PGlite): Promise<void> {
+  const driver = {
+    read: (statement: Statement) => query(client, statement).catch(raise('read')),
+    batch: async (text: string) => {
       await client.exec(text).catch(raise('write'));
     },
-  });
+  };
+  await applyMigrations(driver, DEFAULT_SCHEMA);
+}
+
+async function query(client: PGlite, statement: Statement): Promise<Record<string, unknown>[]> {
+  const { text, values } = rendered(statement);
+  const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
+  return rows;
 }
 
 function raise(effect: Effect): (error: unknown) => never {
@@ -148,19 +165,6 @@ function raise(effect: Effect): (error: unknown) => never {
 
 /** Deadlines are durations of this process, whatever the store's own time is. */
 const clock = systemClock();
-
-/** What is late goes on inside PGlite; its end no longer interests anybody. */
-async function withDeadline<Result>(work: Promise<Result>, effect: Effect, deadlineMs: number): Promise<Result> {
-  let cancelTimer = () => {};
-  const late = new Promise<never>((_, reject) => {
-    cancelTimer = clock.after(deadlineMs, () => reject(unanswered(effect)));
-  });
-  try {
-    return await Promise.race([work.catch(raise(effect)), late]);
-  } finally {
-    cancelTimer();
-  }
-}
 
 function notOpen(): Error {
   return storeUnavailable('The PGlite store is not open.', 'Call open() first; after close() nothing is carried out.');

@@ -7,31 +7,36 @@
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { OperationRef, OperationRow } from '../../ports/store.ts';
-import { answers, type Executor } from './executor.ts';
+import { answers, type Database } from './executor.ts';
 import { clock, operationRow } from './operation-row.ts';
-import { handover, operation, worker as workerTable } from './schema.ts';
+import type { Tables } from './schema.ts';
 
 /** Claims what is unowned and due or handed over, and what belongs to dead or missing workers; oldest due first. */
 export async function claimDue(
-  execute: Executor,
+  database: Database,
   worker: string,
   actions: readonly string[],
   limit: number,
 ): Promise<OperationRow[]> {
+  const { operation, handover, worker: workers } = database.tables;
   return await claimRows(
-    execute,
+    database,
+    'claim-due',
     worker,
     sql`
       served as materialized (${served(actions)}),
-      lost as materialized (
-        select distinct o.owner as id
-        from ${operation} o
-        where o.owner is not null and not exists (select from ${workerTable} w where w.id = o.owner and w.dead_at is null)
+      owning(id) as (
+        (select o.owner from ${operation} o where o.owner is not null order by o.owner limit 1)
+        union all
+        select (select o.owner from ${operation} o where o.owner > before.id order by o.owner limit 1)
+        from owning before
+        where before.id is not null
       ),
+      lost as materialized (select owning.id from owning where owning.id is not null and ${isLost(workers, sql`owning.id`)}),
       due as materialized (
         select o.tenant, o.id, o.due_at as ready
         from ${operation} o cross join ${clock}
-        where o.owner is null and o.due_at <= clock.now and o.action in (select served.action from served)
+        where o.owner is null and o.due_at <= clock.now and o.action = any (array(select served.action from served))
         order by o.due_at, o.tenant, o.id
         limit ${limit}::int
         for update of o skip locked
@@ -43,8 +48,8 @@ export async function claimDue(
       ),
       handed as materialized (
         select o.tenant, o.id, least(o.due_at, h.at) as ready
-        from waiting h join ${operation} o on o.tenant = h.tenant and o.id = h.operation
-        where o.owner is null and o.action in (select served.action from served)
+        from waiting h join ${operation} o on o.tenant = any (array[h.tenant]) and o.id = any (array[h.operation])
+        where o.owner is null and o.action = any (array(select served.action from served))
         order by least(o.due_at, h.at), o.tenant, o.id
         limit ${limit}::int
         for update of o skip locked
@@ -53,9 +58,8 @@ export async function claimDue(
         select o.tenant, o.id, coalesce(o.due_at, o.since) as ready
         from ${operation} o
         where
-          o.owner is not null
-          and o.owner in (select lost.id from lost)
-          and o.action in (select served.action from served)
+          o.owner = any (array(select lost.id from lost))
+          and o.action = any (array(select served.action from served))
         order by coalesce(o.due_at, o.since), o.tenant, o.id
         limit ${limit}::int
         for update of o skip locked
@@ -72,13 +76,15 @@ export async function claimDue(
 
 /** Claims one operation, due or not, unless a living worker owns it. */
 export async function claimOne(
-  execute: Executor,
+  database: Database,
   worker: string,
   actions: readonly string[],
   ref: OperationRef,
 ): Promise<OperationRow[]> {
+  const { operation, worker: workers } = database.tables;
   return await claimRows(
-    execute,
+    database,
+    'claim-one',
     worker,
     sql`
       served as materialized (${served(actions)}),
@@ -89,7 +95,7 @@ export async function claimOne(
           o.tenant = ${ref.tenant}::text
           and o.id = ${ref.id}::text
           and o.owner is not null
-          and not exists (select from ${workerTable} w where w.id = o.owner and w.dead_at is null)
+          and ${isLost(workers, sql`o.owner`)}
       ),
       picked as materialized (
         select o.tenant, o.id, o.since as ready
@@ -97,8 +103,8 @@ export async function claimOne(
         where
           o.tenant = ${ref.tenant}::text
           and o.id = ${ref.id}::text
-          and (o.owner is null or o.owner in (select lost.id from lost))
-          and o.action in (select served.action from served)
+          and (o.owner is null or o.owner = any (array(select lost.id from lost)))
+          and o.action = any (array(select served.action from served))
         for update of o skip locked
       )`,
   );
@@ -109,23 +115,35 @@ function served(actions: readonly string[]): SQL {
   return sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as action`;
 }
 
+/** Nobody living: dead, or missing. */
+function isLost(workers: Tables['worker'], owner: SQL): SQL {
+  return sql`(select w.dead_at is null from ${workers} w where w.id = ${owner}) is not true`;
+}
+
 /** Gives the rows that `picked` has locked to `worker`, while it is alive. */
-async function claimRows(execute: Executor, worker: string, picking: SQL): Promise<OperationRow[]> {
+async function claimRows(
+  database: Database,
+  name: 'claim-due' | 'claim-one',
+  worker: string,
+  picking: SQL,
+): Promise<OperationRow[]> {
+  const { operation, worker: workers } = database.tables;
   return await answers<OperationRow>(
-    execute,
+    database,
+    name,
     sql`
-      with ${picking},
+      with recursive ${picking},
       claimed as (
         update ${operation} o
         set owner = ${worker}::text, generation = o.generation + 1
         from picked p
         where
-          o.tenant = p.tenant
-          and o.id = p.id
-          and exists (select from ${workerTable} w where w.id = ${worker}::text and w.dead_at is null)
+          o.tenant = any (array[p.tenant])
+          and o.id = any (array[p.id])
+          and exists (select from ${workers} w where w.id = ${worker}::text and w.dead_at is null)
         returning o.*
       )
-      select ${operationRow}
+      select ${operationRow(database.tables)}
       from claimed o join picked p on p.tenant = o.tenant and p.id = o.id cross join ${clock}
       order by p.ready, p.tenant, p.id`,
   );

@@ -2,14 +2,16 @@
 
 import { sql } from 'drizzle-orm';
 import type { Handover, OperationRef } from '../../ports/store.ts';
-import { answers, type Executor } from './executor.ts';
-import { handover as handoverTable, operation } from './schema.ts';
+import { answers, carryOut, type Database } from './executor.ts';
 import { storeNow } from './store-now.ts';
 
 /** Its key (handover_pk) makes repeating it harmless: the first body stays. */
-export async function appendHandover(execute: Executor, handover: Handover): Promise<void> {
-  await execute(sql`
-    insert into ${handoverTable} (tenant, operation, id, body, at)
+export async function appendHandover(database: Database, handover: Handover): Promise<void> {
+  await carryOut(
+    database,
+    'hand-over',
+    sql`
+    insert into ${database.tables.handover} (tenant, operation, id, body, at)
     values (
       ${handover.tenant}::text,
       ${handover.id}::text,
@@ -17,19 +19,25 @@ export async function appendHandover(execute: Executor, handover: Handover): Pro
       ${JSON.stringify(handover.body)}::text::jsonb,
       ${storeNow}
     )
-    on conflict (tenant, operation, id) do nothing`);
+    on conflict (tenant, operation, id) do nothing`,
+  );
 }
 
 /** Operations of `worker` for which hand-overs wait, the longest waiting first. */
-export async function readHandedOver(execute: Executor, worker: string, limit: number): Promise<OperationRef[]> {
+export async function readHandedOver(database: Database, worker: string, limit: number): Promise<OperationRef[]> {
+  const { operation, handover } = database.tables;
   return await answers<OperationRef>(
-    execute,
+    database,
+    'handed-over',
     sql`
       select json_build_object('tenant', o.tenant, 'id', o.id)::text as answer
-      from ${operation} o join ${handoverTable} h on h.tenant = o.tenant and h.operation = o.id
-      where o.owner = ${worker}::text
-      group by o.tenant, o.id
-      order by min(h.seq)
+      from
+        ${operation} o
+        cross join lateral (
+          select min(h.seq) as seq from ${handover} h where h.tenant = o.tenant and h.operation = o.id
+        ) as waiting
+      where o.owner = ${worker}::text and waiting.seq is not null
+      order by waiting.seq
       limit ${limit}::int`,
   );
 }

@@ -1,14 +1,15 @@
 /**
- * Brings a database to the tables of this version. Each migration is one multi-statement query, which PostgreSQL runs
- * as one transaction: it takes a lock that shuts out every other migrator, changes the tables and notes itself, or
- * leaves nothing. A database that ran other SQL than ours, or is newer than this version, is refused untouched.
+ * Brings a schema to the tables of this version. Each migration is one multi-statement query, which PostgreSQL runs as
+ * one transaction: it takes a lock that shuts out every other migrator, changes the tables and notes itself, or leaves
+ * nothing. A schema that ran other SQL than ours, or is newer than this version, is refused untouched. The SQL is
+ * written for the schema `sagacity`; another name takes its place, and the checksum is that of what was written.
  */
 
 import { sql } from 'drizzle-orm';
 import { type Migration, migrations as embedded } from '../../../drizzle/migrations.ts';
 import { schemaOutdated } from '../../domain/errors.ts';
-import { answerOf, type Executor } from './executor.ts';
-import { migration as migrationTable } from './schema.ts';
+import { answerOf, type Database, type Executor } from './executor.ts';
+import { DEFAULT_SCHEMA, tablesIn } from './schema.ts';
 
 export interface MigrationDriver {
   readonly read: Executor;
@@ -16,54 +17,76 @@ export interface MigrationDriver {
   readonly batch: (text: string) => Promise<void>;
 }
 
-/** Applies what is missing, in order. Safe to call at every start and from many processes at once. */
-export async function migrate(driver: MigrationDriver, migrations: readonly Migration[] = embedded): Promise<void> {
-  const applied = await readApplied(driver.read);
-  assertKnown(applied, migrations);
-  for (const migration of migrations) {
-    if (!applied.has(migration.number)) await apply(driver, migration);
-  }
+/** A migration by what people call it. */
+export interface MigrationName {
+  readonly number: number;
+  readonly name: string;
+}
+
+/** Applies what is missing, in order, and gives that. Safe to call at every start and from many processes at once. */
+export async function applyMigrations(
+  driver: MigrationDriver,
+  schema: string,
+  migrations: readonly Migration[] = embedded,
+): Promise<readonly MigrationName[]> {
+  const missing = await missingMigrations(driver.read, schema, migrations);
+  for (const migration of missing) await apply(driver, schema, migration);
+  return missing.map(({ number, name }) => ({ number, name }));
+}
+
+/** What the schema lacks. Rejects with SCHEMA_OUTDATED when it is newer than this version, or another's. */
+export async function missingMigrations(
+  read: Executor,
+  schema: string,
+  migrations: readonly Migration[] = embedded,
+): Promise<readonly Migration[]> {
+  const applied = await readApplied(read, schema);
+  assertKnown(applied, schema, migrations);
+  return migrations.filter(({ number }) => !applied.has(number));
+}
+
+/** The text that applies one migration, and notes it: one transaction when it is sent as one simple query. */
+export function migrationText({ number, name, checksum, sql: text }: Migration, schema: string): string {
+  return [
+    `select pg_advisory_xact_lock(hashtextextended('${schema}.migration', 0));`,
+    "select set_config('lock_timeout', '10s', true);",
+    text.replaceAll(`"${DEFAULT_SCHEMA}"`, `"${schema}"`),
+    `insert into "${schema}".migration (number, name, checksum) values (${number}, '${name}', '${checksum}');`,
+  ].join('\n');
 }
 
 /** Number to checksum. */
 type Applied = ReadonlyMap<number, string>;
 
-async function apply({ read, batch }: MigrationDriver, migration: Migration): Promise<void> {
+async function apply({ read, batch }: MigrationDriver, schema: string, migration: Migration): Promise<void> {
   try {
-    await batch(migrationQuery(migration));
+    await batch(migrationText(migration, schema));
   } catch (error) {
     // Whoever held the lock before us may have done the same work, and then ours failed as a whole.
-    const applied = await readApplied(read);
+    const applied = await readApplied(read, schema);
     if (applied.get(migration.number) !== migration.checksum) throw error;
   }
 }
 
-/** The text that applies one migration, and notes it. */
-function migrationQuery({ number, name, checksum, sql: text }: Migration): string {
-  return [
-    "select pg_advisory_xact_lock(hashtextextended('sagacity.migration', 0));",
-    "select set_config('lock_timeout', '10s', true);",
-    text,
-    `insert into sagacity.migration (number, name, checksum) values (${number}, '${name}', '${checksum}');`,
-  ].join('\n');
-}
-
-async function readApplied(read: Executor): Promise<Applied> {
+async function readApplied(read: Executor, schema: string): Promise<Applied> {
+  const database: Database = { execute: read, tables: tablesIn(schema) };
   const present = await answerOf<boolean>(
-    read,
-    sql`select (to_regclass('sagacity.migration') is not null)::text as answer`,
+    database,
+    'migration',
+    sql`select (to_regclass(${`"${schema}".migration`}::text) is not null)::text as answer`,
   );
   if (present !== true) return new Map();
   const rows = await answerOf<readonly [number, string][]>(
-    read,
+    database,
+    'migration',
     sql`
       select coalesce(json_agg(json_build_array(m.number, m.checksum) order by m.number), '[]')::text as answer
-      from ${migrationTable} m`,
+      from ${database.tables.migration} m`,
   );
   return new Map(rows ?? []);
 }
 
-function assertKnown(applied: Applied, migrations: readonly Migration[]): void {
+function assertKnown(applied: Applied, schema: string, migrations: readonly Migration[]): void {
   const newest = Math.max(...migrations.map(({ number }) => number));
   const found = Math.max(-1, ...applied.keys());
   if (found > newest) {
@@ -78,7 +101,7 @@ function assertKnown(applied: Applied, migrations: readonly Migration[]): void {
     if (before !== undefined && before !== checksum) {
       throw schemaOutdated(
         `Migration ${number} (${name}) was applied to this database from another text than this version has.`,
-        'Install the version of sagacity that applied it, or move the schema sagacity away; nothing was changed.',
+        `Install the version of sagacity that applied it, or move the schema ${schema} away; nothing was changed.`,
         { number, name, found: before, expected: checksum },
       );
     }

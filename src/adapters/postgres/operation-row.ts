@@ -4,14 +4,15 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import { handover } from './schema.ts';
+import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
 
 /** A one-row relation with the time of the statement; every statement that tells or compares time joins it. */
 export const clock: SQL = sql`(select ${storeNow} as now) as clock`;
 
 /** The column `answer` of a statement that gives whole rows. */
-export const operationRow: SQL = sql`
+export function operationRow({ handover }: Tables): SQL {
+  return sql`
   json_build_object(
     'tenant', o.tenant,
     'id', o.id,
@@ -49,3 +50,4 @@ export const operationRow: SQL = sql`
     ),
     'now', ${epochMs('clock.now')}
   )::text as answer`;
+}

@@ -2,27 +2,28 @@
 
 import { sql } from 'drizzle-orm';
 import type { DoubtQuery, Identity, OperationRef, OperationRow, StoredRecord } from '../../ports/store.ts';
-import { answerOf, answers, type Executor } from './executor.ts';
+import { answerOf, answers, type Database } from './executor.ts';
 import { clock, operationRow } from './operation-row.ts';
-import { attempt, operation } from './schema.ts';
 import { epochMs } from './store-now.ts';
 
-export async function readOperation(execute: Executor, ref: OperationRef): Promise<OperationRow | null> {
+export async function readOperation(database: Database, ref: OperationRef): Promise<OperationRow | null> {
   return await answerOf<OperationRow>(
-    execute,
+    database,
+    'read',
     sql`
-      select ${operationRow}
-      from ${operation} o cross join ${clock}
+      select ${operationRow(database.tables)}
+      from ${database.tables.operation} o cross join ${clock}
       where o.tenant = ${ref.tenant}::text and o.id = ${ref.id}::text`,
   );
 }
 
-export async function readOperationByIdentity(execute: Executor, identity: Identity): Promise<OperationRow | null> {
+export async function readOperationByIdentity(database: Database, identity: Identity): Promise<OperationRow | null> {
   return await answerOf<OperationRow>(
-    execute,
+    database,
+    'read-by-identity',
     sql`
-      select ${operationRow}
-      from ${operation} o cross join ${clock}
+      select ${operationRow(database.tables)}
+      from ${database.tables.operation} o cross join ${clock}
       where
         o.tenant = ${identity.tenant}::text
         and o.action = ${identity.action}::text
@@ -30,9 +31,10 @@ export async function readOperationByIdentity(execute: Executor, identity: Ident
   );
 }
 
-export async function readRecords(execute: Executor, ref: OperationRef): Promise<StoredRecord[]> {
+export async function readRecords(database: Database, ref: OperationRef): Promise<StoredRecord[]> {
   return await answers<StoredRecord>(
-    execute,
+    database,
+    'records',
     sql`
       select
         json_build_object(
@@ -43,14 +45,14 @@ export async function readRecords(execute: Executor, ref: OperationRef): Promise
           'at', ${epochMs('a.at')},
           'body', a.body
         )::text as answer
-      from ${attempt} a
+      from ${database.tables.attempt} a
       where a.tenant = ${ref.tenant}::text and a.operation = ${ref.id}::text
       order by a.revision, a.n`,
   );
 }
 
 /** Pages by keyset over `doubted_at`, which outlives the doubt: the row that a page ended with need not be in doubt. */
-export async function readDoubts(execute: Executor, query: DoubtQuery): Promise<OperationRow[]> {
+export async function readDoubts(database: Database, query: DoubtQuery): Promise<OperationRow[]> {
   const { tenant, after, limit } = query;
   const ofTenant = tenant === null ? sql`true` : sql`o.tenant = ${tenant}::text`;
   const beyond =
@@ -59,18 +61,24 @@ export async function readDoubts(execute: Executor, query: DoubtQuery): Promise<
       : sql`
           (o.doubted_at, o.tenant, o.id) > (
             select coalesce(l.doubted_at, '-infinity'), l.tenant, l.id
-            from ${operation} l
+            from ${database.tables.operation} l
             where l.tenant = ${after.tenant}::text and l.id = ${after.id}::text
           )`;
   return await answers<OperationRow>(
-    execute,
+    database,
+    'doubts',
     sql`
-      select ${operationRow}
-      from ${operation} o cross join ${clock}
-      where
-        (o.state in ('unknown', 'reconciling', 'escalated') or o.contradicted_at is not null)
-        and ${ofTenant}
-        and ${beyond}
+      select ${operationRow(database.tables)}
+      from
+        (
+          select *
+          from ${database.tables.operation} o
+          where (o.state in ('unknown', 'reconciling', 'escalated') or o.contradicted_at is not null) and ${beyond}
+          order by o.doubted_at, o.tenant, o.id
+          offset 0
+        ) as o
+        cross join ${clock}
+      where ${ofTenant}
       order by o.doubted_at, o.tenant, o.id
       limit ${limit}::int`,
   );

@@ -1,107 +1,134 @@
 /**
- * The tables of Sagacity as Drizzle knows them; `drizzle/` holds the SQL generated from here, and a test keeps the
- * two equal. Every table that belongs to a tenant has the tenant first in its key. Identifiers and keys are text, so
- * that nothing is folded or padded; counters are bigint in number mode, far below 2^53.
+ * The tables of Sagacity as Drizzle knows them, in whatever schema they live; `drizzle/` holds the SQL generated from
+ * here, and a test keeps the two equal. Every table that belongs to a tenant has the tenant first in its key.
+ * Identifiers and keys are text, so that nothing is folded or padded; counters are bigint in number mode, far below
+ * 2^53.
  */
 
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgSchema, primaryKey, text, timestamp, unique } from 'drizzle-orm/pg-core';
+import { definitionInvalid } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import type { OperationState } from '../../domain/operation-state.ts';
 import type { RecordKind } from '../../ports/store.ts';
 
-/**
- * Exported because drizzle-kit generates only what the module exports.
- *
- * @public
- */
-export const sagacity = pgSchema('sagacity');
-
 const instant = { withTimezone: true, mode: 'date' } as const;
 
-/** The ledger: one row per logical effect. Its unique identity is what makes an effect happen once. */
-export const operation = sagacity.table(
-  'operation',
-  {
-    tenant: text().notNull(),
-    id: text().notNull(),
-    action: text().notNull(),
-    key: text().notNull(),
-    providerKey: text('provider_key').notNull(),
-    fingerprint: text().notNull(),
-    owner: text(),
-    generation: bigint({ mode: 'number' }).notNull(),
-    revision: bigint({ mode: 'number' }).notNull(),
-    turn: text().notNull(),
-    born: text().notNull(),
-    state: text().$type<OperationState>().notNull(),
-    since: timestamp(instant).notNull(),
-    dueAt: timestamp('due_at', instant),
-    createdAt: timestamp('created_at', instant).notNull(),
-    firstStartedAt: timestamp('first_started_at', instant),
-    sendBy: timestamp('send_by', instant),
-    windowEndsAt: timestamp('window_ends_at', instant),
-    reason: text(),
-    contradictedAt: timestamp('contradicted_at', instant),
-    // When the doubt began. Kept while one doubtful state follows another, and after the doubt has ended, so that a
-    // list that was being paged through neither reorders nor loses its place.
-    doubtedAt: timestamp('doubted_at', instant),
-    input: jsonb().$type<Json>().notNull(),
-    snapshot: jsonb().$type<Json>().notNull(),
-    output: jsonb().$type<Json>(),
-  },
-  (o) => [
-    primaryKey({ name: 'operation_pk', columns: [o.tenant, o.id] }),
-    unique('operation_identity').on(o.tenant, o.action, o.key),
-    index('operation_due').on(o.dueAt, o.tenant, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
-    index('operation_owner').on(o.owner).where(sql`${o.owner} is not null`),
-    index('operation_doubt')
-      .on(o.doubtedAt, o.tenant, o.id)
-      .where(sql`${o.state} in ('unknown', 'reconciling', 'escalated') or ${o.contradictedAt} is not null`),
-  ],
-);
+/** The schema that is used when none is named. */
+export const DEFAULT_SCHEMA = 'sagacity';
 
-/** The history: what was recorded about each operation, appended by its turns and never changed (a trigger refuses). */
-export const attempt = sagacity.table(
-  'attempt',
-  {
-    tenant: text().notNull(),
-    operation: text().notNull(),
-    revision: bigint({ mode: 'number' }).notNull(),
-    n: integer().notNull(),
-    kind: text().$type<RecordKind>().notNull(),
-    number: integer(),
-    at: timestamp(instant).notNull(),
-    body: jsonb().$type<Json>().notNull(),
-  },
-  (a) => [primaryKey({ name: 'attempt_pk', columns: [a.tenant, a.operation, a.revision, a.n] })],
-);
+/** The tables of one schema. */
+export type Tables = ReturnType<typeof tablesIn>;
 
-/** What was said about an operation by someone who does not own it, until its owner's turn takes it. */
-export const handover = sagacity.table(
-  'handover',
-  {
-    tenant: text().notNull(),
-    operation: text().notNull(),
-    id: text().notNull(),
-    body: jsonb().$type<Json>().notNull(),
-    at: timestamp(instant).notNull(),
-    seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity({ name: 'handover_seq' }).notNull(),
-  },
-  (h) => [primaryKey({ name: 'handover_pk', columns: [h.tenant, h.operation, h.id] })],
-);
+/** The tables as they stand in the schema `name`, which {@link assertSchemaName} has let pass. */
+export function tablesIn(name: string) {
+  const namespace = pgSchema(name);
 
-/** Who may own operations: a random id, the last renewal, and the end. A dead worker never lives again. */
-export const worker = sagacity.table('worker', {
-  id: text().primaryKey(),
-  beatAt: timestamp('beat_at', instant).notNull(),
-  deadAt: timestamp('dead_at', instant),
-});
+  /** The ledger: one row per logical effect. Its unique identity is what makes an effect happen once. */
+  const operation = namespace.table(
+    'operation',
+    {
+      tenant: text().notNull(),
+      id: text().notNull(),
+      action: text().notNull(),
+      key: text().notNull(),
+      providerKey: text('provider_key').notNull(),
+      fingerprint: text().notNull(),
+      owner: text(),
+      generation: bigint({ mode: 'number' }).notNull(),
+      revision: bigint({ mode: 'number' }).notNull(),
+      turn: text().notNull(),
+      born: text().notNull(),
+      state: text().$type<OperationState>().notNull(),
+      since: timestamp(instant).notNull(),
+      dueAt: timestamp('due_at', instant),
+      createdAt: timestamp('created_at', instant).notNull(),
+      firstStartedAt: timestamp('first_started_at', instant),
+      sendBy: timestamp('send_by', instant),
+      windowEndsAt: timestamp('window_ends_at', instant),
+      reason: text(),
+      contradictedAt: timestamp('contradicted_at', instant),
+      // When the doubt began. Kept while one doubtful state follows another, and after the doubt has ended, so that a
+      // list that was being paged through neither reorders nor loses its place.
+      doubtedAt: timestamp('doubted_at', instant),
+      input: jsonb().$type<Json>().notNull(),
+      snapshot: jsonb().$type<Json>().notNull(),
+      output: jsonb().$type<Json>(),
+    },
+    (o) => [
+      primaryKey({ name: 'operation_pk', columns: [o.tenant, o.id] }),
+      unique('operation_identity').on(o.tenant, o.action, o.key),
+      index('operation_due').on(o.dueAt, o.tenant, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
+      index('operation_owner').on(o.owner).where(sql`${o.owner} is not null`),
+      index('operation_doubt')
+        .on(o.doubtedAt, o.tenant, o.id)
+        .where(sql`${o.state} in ('unknown', 'reconciling', 'escalated') or ${o.contradictedAt} is not null`),
+    ],
+  );
 
-/** Which migrations this database has, with the checksum of the SQL that ran. */
-export const migration = sagacity.table('migration', {
-  number: integer().primaryKey(),
-  name: text().notNull(),
-  checksum: text().notNull(),
-  appliedAt: timestamp('applied_at', instant).notNull().defaultNow(),
-});
+  /** The history: what was recorded about each operation, appended by its turns and never changed (a trigger refuses). */
+  const attempt = namespace.table(
+    'attempt',
+    {
+      tenant: text().notNull(),
+      operation: text().notNull(),
+      revision: bigint({ mode: 'number' }).notNull(),
+      n: integer().notNull(),
+      kind: text().$type<RecordKind>().notNull(),
+      number: integer(),
+      at: timestamp(instant).notNull(),
+      body: jsonb().$type<Json>().notNull(),
+    },
+    (a) => [primaryKey({ name: 'attempt_pk', columns: [a.tenant, a.operation, a.revision, a.n] })],
+  );
+
+  /** What was said about an operation by someone who does not own it, until its owner's turn takes it. */
+  const handover = namespace.table(
+    'handover',
+    {
+      tenant: text().notNull(),
+      operation: text().notNull(),
+      id: text().notNull(),
+      body: jsonb().$type<Json>().notNull(),
+      at: timestamp(instant).notNull(),
+      seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity({ name: 'handover_seq' }).notNull(),
+    },
+    (h) => [primaryKey({ name: 'handover_pk', columns: [h.tenant, h.operation, h.id] })],
+  );
+
+  /** Who may own operations: a random id, the last renewal, and the end. A dead worker never lives again. */
+  const worker = namespace.table('worker', {
+    id: text().primaryKey(),
+    beatAt: timestamp('beat_at', instant).notNull(),
+    deadAt: timestamp('dead_at', instant),
+  });
+
+  /** Which migrations this database has, with the checksum of the SQL that ran. */
+  const migration = namespace.table('migration', {
+    number: integer().primaryKey(),
+    name: text().notNull(),
+    checksum: text().notNull(),
+    appliedAt: timestamp('applied_at', instant).notNull().defaultNow(),
+  });
+
+  return { operation, attempt, handover, worker, migration };
+}
+
+/**
+ * The tables in the default schema, for queries of your own beside ours: read them, never write them. Tell drizzle-kit
+ * to leave them alone with `schemaFilter`.
+ *
+ * @example
+ * const open = await db.select({ id: tables.operation.id }).from(tables.operation).where(isNull(tables.operation.owner));
+ */
+export const tables: Tables = tablesIn(DEFAULT_SCHEMA);
+
+/** Refuses with DEFINITION_INVALID what is no plain name of a schema, or one that belongs to everybody. */
+export function assertSchemaName(name: string): void {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name) && name !== 'public' && !name.startsWith('pg_')) return;
+  throw definitionInvalid(
+    `${JSON.stringify(name)} cannot be the schema of Sagacity.`,
+    'Write a name of its own in lower-case letters, digits and underscores, such as sagacity.',
+    { option: 'schema' },
+  );
+}

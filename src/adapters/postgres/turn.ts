@@ -1,45 +1,91 @@
 /**
- * One turn as one statement: the ledger row first, and its RETURNING decides whether anything else is written. The
- * parameters say only what. A birth is fenced by the uniqueness of id and identity; a move by owner, generation and
- * revision as conditions on the updated row itself, because after waiting for a lock PostgreSQL re-checks only those.
+ * Turns of different operations as one statement: the ledger rows first, and their RETURNING decides whether anything
+ * else of a turn is written. The parameters say only what. A birth is fenced by the uniqueness of id and identity; a
+ * move by owner, generation and revision as conditions on the updated row itself, because after waiting for a lock
+ * PostgreSQL re-checks only those. Rows are met in the order of their keys, so that two statements do not wait for each
+ * other, and a lock that somebody else holds is waited for no longer than the caller says.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
 import type { Receipt, Turn } from '../../ports/store.ts';
-import { answerOf, type Executor } from './executor.ts';
-import { attempt, handover, operation } from './schema.ts';
+import { answers, type Database } from './executor.ts';
+import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
 
-export async function applyTurn(execute: Executor, turn: Turn): Promise<Receipt | null> {
-  const applied = turn.birth === null ? moved : born;
-  return await answerOf<Receipt>(
-    execute,
-    sql`
-      with given as materialized (${given(turn)}),
-      applied as (${applied}),
-      recorded as (${recorded}),
-      taken as (${taken})
-      select json_build_object(
+/** The receipt of a turn that was written. */
+interface Applied {
+  readonly turn: string;
+  readonly receipt: Receipt;
+}
+
+export interface Conditions {
+  /** How long a lock of somebody else is waited for. Left out: as long as the session says. */
+  readonly lockTimeoutMs?: number;
+  /** Nothing is written unless this holds. */
+  readonly provided?: SQL;
+}
+
+/**
+ * Applies `turns`, of which no two may be of one operation, and gives the receipts of those that were written, by the
+ * turn's id. All of them are durable, or none: then it rejects.
+ */
+export async function applyTurns(
+  database: Database,
+  turns: readonly Turn[],
+  { lockTimeoutMs, provided = sql`true` }: Conditions = {},
+): Promise<ReadonlyMap<string, Receipt>> {
+  const applied = await answers<Applied>(
+    database,
+    'turn',
+    turnStatement(database.tables, turns, lockTimeoutMs, provided),
+  );
+  return new Map(applied.map(({ turn, receipt }) => [turn, receipt]));
+}
+
+function turnStatement(tables: Tables, turns: readonly Turn[], lockTimeoutMs: number | undefined, provided: SQL): SQL {
+  return sql`
+    with given as materialized (${given(inOrder(turns), lockTimeoutMs, provided)}),
+    born as (${born(tables)}),
+    moved as (${moved(tables)}),
+    applied as (select * from born union all select * from moved),
+    recorded as (${recorded(tables)}),
+    taken as (${taken(tables)})
+    select json_build_object(
+      'turn', a.turn,
+      'receipt', json_build_object(
         'revision', a.revision,
-        'now', ${epochMs('g.now')},
+        'now', ${epochMs('clock.now')},
         'since', ${epochMs('a.since')},
         'dueAt', ${epochMs('a.due_at')},
         'firstStartedAt', ${epochMs('a.first_started_at')},
         'sendBy', ${epochMs('a.send_by')},
         'windowEndsAt', ${epochMs('a.window_ends_at')}
-      )::text as answer
-      from applied a cross join given g`,
-  );
+      )
+    )::text as answer
+    from applied a cross join (select ${storeNow} as now) as clock`;
 }
 
-/** The parameters as one row of typed columns, with the time of the statement. */
-function given(turn: Turn): SQL {
+/** By tenant and id, which is also the order of their locks. */
+function inOrder(turns: readonly Turn[]): readonly Turn[] {
+  return turns.toSorted((a, b) => compare(a.tenant, b.tenant) || compare(a.id, b.id));
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** The parameters as rows of typed columns, with the time of the statement. */
+function given(turns: readonly Turn[], lockTimeoutMs: number | undefined, provided: SQL): SQL {
+  const lockTimeout =
+    lockTimeoutMs === undefined ? sql`null` : sql`set_config('lock_timeout', ${String(lockTimeoutMs)}::text, true)`;
   // A JSON null would become an SQL null inside jsonb_to_record, so whole values are taken out by name.
   return sql`
     select
       t.*,
       doc -> 'snapshot' as snapshot,
       nullif(doc -> 'output', 'null') as output,
+      jsonb_typeof(doc -> 'birth') = 'object' as is_birth,
       doc -> 'birth' -> 'input' as input,
       doc -> 'birth' ->> 'action' as action,
       doc -> 'birth' ->> 'key' as key,
@@ -57,8 +103,10 @@ function given(turn: Turn): SQL {
       t.state in ('unknown', 'reconciling', 'escalated') as doubtful,
       clock.now
     from
-      (select ${JSON.stringify(turn)}::text::jsonb as doc) as parameters
-      cross join (select ${storeNow} as now) as clock
+      (
+        select ${storeNow} as now, ${lockTimeout} as lock_timeout where ${provided}
+      ) as clock
+      cross join jsonb_array_elements(${JSON.stringify(turns)}::text::jsonb) as parameters(doc)
       cross join lateral jsonb_to_record(doc) as t(
         tenant text, id text, turn text, owner text, generation bigint, state text, "dueInMs" float8, reason text,
         contradicted boolean, records jsonb, takes jsonb
@@ -66,7 +114,8 @@ function given(turn: Turn): SQL {
 }
 
 /** Without a conflict target, so that a taken id counts as much as a taken identity (operation_pk, operation_identity). */
-const born = sql`
+function born({ operation }: Tables): SQL {
+  return sql`
   insert into ${operation} (
     tenant, id, action, key, provider_key, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
     created_at, first_started_at, send_by, window_ends_at, reason, contradicted_at, doubted_at, input, snapshot, output
@@ -82,8 +131,11 @@ const born = sql`
     case when g.contradicted or g.doubtful then g.now end,
     g.input, g.snapshot, g.output
   from given g
+  where g.is_birth
+  order by g.tenant, g.id
   on conflict do nothing
-  returning tenant, id, revision, since, due_at, first_started_at, send_by, window_ends_at`;
+  returning tenant, id, turn, revision, since, due_at, first_started_at, send_by, window_ends_at`;
+}
 
 /** The window counts from the first recorded start. */
 const windowBefore = sql`coalesce(o.window_ends_at, coalesce(o.first_started_at, g.now) + g.retention - g.margin)`;
@@ -104,7 +156,8 @@ const sendBy = sql`case
       else g.now + g.send_within
     end`;
 
-const moved = sql`
+function moved({ operation }: Tables): SQL {
+  return sql`
   update ${operation} o
   set
     owner = g.owner,
@@ -128,20 +181,32 @@ const moved = sql`
     output = coalesce(g.output, o.output)
   from given g
   where
-    o.tenant = g.tenant
+    not g.is_birth
+    and o.tenant = g.tenant
     and o.id = g.id
     and o.owner is not distinct from g.owner_was
     and o.generation = g.generation_was
     and o.revision = g.revision_was
     and (not g.inside_window or g.now < o.window_ends_at)
-  returning o.tenant, o.id, o.revision, o.since, o.due_at, o.first_started_at, o.send_by, o.window_ends_at`;
+  returning o.tenant, o.id, o.turn, o.revision, o.since, o.due_at, o.first_started_at, o.send_by, o.window_ends_at`;
+}
 
-const recorded = sql`
-  insert into ${attempt} (tenant, operation, revision, n, kind, number, at, body)
-  select a.tenant, a.id, a.revision, r.n - 1, r.doc ->> 'kind', (r.doc ->> 'attempt')::int, g.now, r.doc -> 'body'
-  from applied a cross join given g cross join lateral jsonb_array_elements(g.records) with ordinality as r(doc, n)`;
+function recorded({ attempt }: Tables): SQL {
+  return sql`
+    insert into ${attempt} (tenant, operation, revision, n, kind, number, at, body)
+    select a.tenant, a.id, a.revision, r.n - 1, r.doc ->> 'kind', (r.doc ->> 'attempt')::int, g.now, r.doc -> 'body'
+    from
+      applied a
+      join given g on g.turn = a.turn
+      cross join lateral jsonb_array_elements(g.records) with ordinality as r(doc, n)`;
+}
 
-const taken = sql`
-  delete from ${handover} h
-  using applied a cross join given g
-  where h.tenant = a.tenant and h.operation = a.id and g.takes ? h.id`;
+function taken({ handover }: Tables): SQL {
+  return sql`
+    delete from ${handover} h
+    using
+      applied a
+      join given g on g.turn = a.turn
+      cross join lateral jsonb_array_elements_text(g.takes) as t(id)
+    where h.tenant = any (array[a.tenant]) and h.operation = any (array[a.id]) and h.id = any (array[t.id])`;
+}

@@ -1,7 +1,7 @@
 /**
- * The verbs of the store port over two executors, so that every driver shares one set of statements. Which executor
+ * The verbs of the store port over two ways to run statements, so that every driver shares one set of them. Which one
  * carries a verb decides what its failure means: a read that failed did not happen, a write that was not answered may
- * have.
+ * have. How turns are carried is the driver's choice.
  */
 
 import type { Store } from '../../ports/store.ts';
@@ -9,31 +9,35 @@ import { claimDue, claimOne } from './claim.ts';
 import type { Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
 import { readDoubts, readOperation, readOperationByIdentity, readRecords } from './readings.ts';
-import { applyTurn } from './turn.ts';
+import type { Tables } from './schema.ts';
 import { buryWorkers, enlistWorker, renewWorker, retireWorker } from './workers.ts';
 
 export interface Executors {
   readonly read: Executor;
   readonly write: Executor;
+  /** Carries renewals, which must not wait for anything else. */
+  readonly renew: Executor;
 }
 
-/** Everything of the port that is a statement. */
-export type Verbs = Omit<Store, 'name' | 'exclusive' | 'open' | 'close'>;
+/** Everything of the port that is one statement each. */
+export type Verbs = Omit<Store, 'name' | 'exclusive' | 'open' | 'close' | 'turn'>;
 
-export function verbs({ read, write }: Executors): Verbs {
+export function verbs(executors: Executors, tables: Tables): Verbs {
+  const reading = { execute: executors.read, tables };
+  const writing = { execute: executors.write, tables };
+  const renewing = { execute: executors.renew, tables };
   return {
-    enlist: (worker) => enlistWorker(write, worker),
-    renew: (worker, timeoutMs) => renewWorker(write, worker, timeoutMs),
-    bury: (worker, which) => buryWorkers(write, worker, which),
-    retire: (worker) => retireWorker(write, worker),
-    turn: (turn) => applyTurn(write, turn),
+    enlist: (worker) => enlistWorker(writing, worker),
+    renew: (worker, timeoutMs) => renewWorker(renewing, worker, timeoutMs),
+    bury: (worker, which) => buryWorkers(writing, worker, which),
+    retire: (worker) => retireWorker(writing, worker),
     claim: (worker, actions, limit, only) =>
-      only === undefined ? claimDue(write, worker, actions, limit) : claimOne(write, worker, actions, only),
-    handedOver: (worker, limit) => readHandedOver(read, worker, limit),
-    read: (ref) => readOperation(read, ref),
-    readByIdentity: (identity) => readOperationByIdentity(read, identity),
-    records: (ref) => readRecords(read, ref),
-    doubts: (query) => readDoubts(read, query),
-    handOver: (handover) => appendHandover(write, handover),
+      only === undefined ? claimDue(writing, worker, actions, limit) : claimOne(writing, worker, actions, only),
+    handedOver: (worker, limit) => readHandedOver(reading, worker, limit),
+    read: (ref) => readOperation(reading, ref),
+    readByIdentity: (identity) => readOperationByIdentity(reading, identity),
+    records: (ref) => readRecords(reading, ref),
+    doubts: (query) => readDoubts(reading, query),
+    handOver: (handover) => appendHandover(writing, handover),
   };
 }

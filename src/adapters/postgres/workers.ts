@@ -4,21 +4,25 @@
  */
 
 import { sql } from 'drizzle-orm';
-import { answerOf, type Executor } from './executor.ts';
-import { operation, worker as workerTable } from './schema.ts';
+import { answerOf, carryOut, type Database } from './executor.ts';
 import { storeNow } from './store-now.ts';
 
 /** Repeating it changes nothing, so that a lost answer can be repeated and a dead worker does not come back. */
-export async function enlistWorker(execute: Executor, worker: string): Promise<void> {
-  await execute(sql`
-    insert into ${workerTable} (id, beat_at) values (${worker}::text, ${storeNow}) on conflict (id) do nothing`);
+export async function enlistWorker(database: Database, worker: string): Promise<void> {
+  await carryOut(
+    database,
+    'enlist',
+    sql`
+    insert into ${database.tables.worker} (id, beat_at) values (${worker}::text, ${storeNow}) on conflict (id) do nothing`,
+  );
 }
 
-export async function renewWorker(execute: Executor, worker: string, timeoutMs: number): Promise<boolean> {
+export async function renewWorker(database: Database, worker: string, timeoutMs: number): Promise<boolean> {
   const renewed = await answerOf<boolean>(
-    execute,
+    database,
+    'renew',
     sql`
-      update ${workerTable} w
+      update ${database.tables.worker} w
       set beat_at = ${storeNow}
       where
         w.id = ${worker}::text
@@ -31,7 +35,7 @@ export async function renewWorker(execute: Executor, worker: string, timeoutMs: 
 
 /** Gives how many workers died by it. */
 export async function buryWorkers(
-  execute: Executor,
+  database: Database,
   worker: string,
   which: 'others' | { readonly timeoutMs: number },
 ): Promise<number> {
@@ -40,10 +44,11 @@ export async function buryWorkers(
       ? sql`w.id <> ${worker}::text`
       : sql`w.beat_at < ${storeNow} - ${which.timeoutMs}::float8 * interval '1 millisecond'`;
   const buried = await answerOf<number>(
-    execute,
+    database,
+    'bury',
     sql`
       with buried as (
-        update ${workerTable} w set dead_at = ${storeNow} where w.dead_at is null and ${condition} returning 1
+        update ${database.tables.worker} w set dead_at = ${storeNow} where w.dead_at is null and ${condition} returning 1
       )
       select count(*)::text as answer from buried`,
   );
@@ -51,12 +56,15 @@ export async function buryWorkers(
 }
 
 /** What is settled or waits for a person stays as it is: only a hand-over moves it, and a hand-over needs no due time. */
-export async function retireWorker(execute: Executor, worker: string): Promise<void> {
-  await execute(sql`
+export async function retireWorker(database: Database, worker: string): Promise<void> {
+  await carryOut(
+    database,
+    'retire',
+    sql`
     with dead as (
-      update ${workerTable} w set dead_at = ${storeNow} where w.id = ${worker}::text and w.dead_at is null
+      update ${database.tables.worker} w set dead_at = ${storeNow} where w.id = ${worker}::text and w.dead_at is null
     )
-    update ${operation} o
+    update ${database.tables.operation} o
     set
       owner = null,
       generation = o.generation + 1,
@@ -64,5 +72,6 @@ export async function retireWorker(execute: Executor, worker: string): Promise<v
         when o.state in ('succeeded', 'failed', 'compensated', 'escalated') then o.due_at
         else ${storeNow}
       end
-    where o.owner = ${worker}::text`);
+    where o.owner = ${worker}::text`,
+  );
 }

@@ -1,0 +1,56 @@
+/**
+ * A few connections shared by all statements. A statement that finds none free waits in line, and its deadline runs
+ * meanwhile: one that never got a connection was never sent.
+ */
+
+import { storeUnavailable } from '../../domain/errors.ts';
+import type { CancelTimer, Clock } from '../../ports/clock.ts';
+import type { Connection } from './connection.ts';
+
+export class Pool {
+  readonly #connections: readonly Connection[];
+  readonly #free: Connection[];
+  readonly #line: ((connection: Connection) => void)[] = [];
+  readonly #clock: Clock;
+
+  constructor(connections: readonly Connection[], clock: Clock) {
+    this.#connections = connections;
+    this.#free = [...connections];
+    this.#clock = clock;
+  }
+
+  /** Gives `work` a connection and what is left of its time. Rejects with STORE_UNAVAILABLE when there is none in time. */
+  async use<Result>(
+    deadlineMs: number,
+    work: (connection: Connection, leftMs: number) => Promise<Result>,
+  ): Promise<Result> {
+    const deadline = this.#clock.monotonic() + deadlineMs;
+    const connection = this.#free.pop() ?? (await this.#nextFree(deadlineMs));
+    try {
+      return await work(connection, Math.max(1, deadline - this.#clock.monotonic()));
+    } finally {
+      const next = this.#line.shift();
+      if (next === undefined) this.#free.push(connection);
+      else next(connection);
+    }
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #nextFree(deadlineMs: number): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      let cancelTimer: CancelTimer = () => {};
+      const take = (connection: Connection) => {
+        cancelTimer();
+        resolve(connection);
+      };
+      cancelTimer = this.#clock.after(deadlineMs, () => {
+        this.#line.splice(this.#line.indexOf(take), 1);
+        reject(storeUnavailable('Every connection to the database was busy.', 'Nothing was written; call again.'));
+      });
+      this.#line.push(take);
+    });
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The store on a PostgreSQL server of the team's own, shared by as many processes as there are. What resolved is as
+ * durable as the server keeps what it acknowledged; what the server did not answer is in doubt and settled by repeating
+ * it. It makes its own connections and leaves the host's alone; every call settles by its deadline.
+ */
+
+import { definitionInvalid, storeUnavailable, storeUnusable } from '../../domain/errors.ts';
+import type { Store } from '../../ports/store.ts';
+import { systemClock } from '../local/clock.ts';
+import { systemRandom } from '../local/random.ts';
+import { checkSchema, checkServer, unusableBecauseOf } from './check.ts';
+import type { Route } from './client.ts';
+import { answered, assertUrl, Connection } from './connection.ts';
+import { type Database, type Executor, rendered } from './executor.ts';
+import type { Effect } from './faults.ts';
+import { groupCommit } from './group-commit.ts';
+import { applyMigrations } from './migrate.ts';
+import { Pool } from './pool.ts';
+import { assertSchemaName, DEFAULT_SCHEMA, tablesIn } from './schema.ts';
+import { within } from './transaction.ts';
+import { applyTurns } from './turn.ts';
+import { verbs } from './verbs.ts';
+
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:port/database`, as libpq writes it. Never logged. */
+  readonly url: string;
+  /** Where the tables are. By default `sagacity`. */
+  readonly schema?: string;
+  /** Connections in all, at least 2: one renews the worker's claim and does nothing else. By default 6. */
+  readonly connections?: number;
+  /** How long one call may take. By default 10 seconds. */
+  readonly deadlineMs?: number;
+  /** True when a pooler in transaction mode is in between: no statement is prepared, nothing depends on the session. */
+  readonly pooler?: boolean;
+  /** True: `open` applies missing migrations. By default it only checks, and says which command applies them. */
+  readonly migrate?: boolean;
+}
+
+/**
+ * Creates the store; `open` connects, and checks the server, the schema and the rights. It rejects with STORE_UNUSABLE
+ * or SCHEMA_OUTDATED when somebody has to change something first, and with STORE_UNAVAILABLE when the server cannot be
+ * reached.
+ *
+ * @example
+ * const store = postgresStore({ url: 'postgres://shop@db.internal/shop' });
+ */
+export function postgresStore(options: PostgresStoreOptions): Store {
+  const { url, schema = DEFAULT_SCHEMA, connections = 6, deadlineMs = 10_000, pooler = false } = options;
+  assertSchemaName(schema);
+  assertUrl(url);
+  if (!Number.isSafeInteger(connections) || connections < 1 || !(deadlineMs >= 100)) {
+    throw definitionInvalid(
+      'connections or deadlineMs is no sensible number.',
+      'Write connections: 6, deadlineMs: 10_000.',
+    );
+  }
+  const clock = systemClock();
+  const random = systemRandom();
+  const tables = tablesIn(schema);
+  const statementTimeoutMs = Math.floor(deadlineMs * STATEMENT_SHARE);
+  const route: Route = { url, pooler, statementTimeoutMs, connectTimeoutMs: Math.min(deadlineMs, CONNECT_TIMEOUT_MS) };
+  let opened: Opened | null = null;
+
+  const executor =
+    (effect: Effect, lane: 'work' | 'renewals'): Executor =>
+    async (statement) => {
+      if (opened === null) throw notOpen();
+      const { text, values } = rendered(statement);
+      return await answered(
+        effect,
+        opened[lane].use(deadlineMs, (connection, leftMs) => connection.run(text, values, leftMs)),
+      );
+    };
+  const write = executor('write', 'work');
+  const read = executor('read', 'work');
+  const writing: Database = { execute: write, tables };
+
+  return {
+    name: 'postgres',
+    exclusive: false,
+    async open() {
+      if (opened !== null) return;
+      if (connections < 2) {
+        throw storeUnusable(
+          'One connection cannot renew the claim of this worker while it does anything else.',
+          'Write postgresStore({ url, connections: 2 }), or leave it at 6.',
+          { connections },
+        );
+      }
+      const connection = () => new Connection(route, clock);
+      opened = {
+        work: new Pool(Array.from({ length: connections - 1 }, connection), clock),
+        renewals: new Pool([connection()], clock),
+      };
+      try {
+        await prepare(opened, { execute: read, tables });
+      } catch (error) {
+        close();
+        throw unusableBecauseOf(error);
+      }
+    },
+    async close() {
+      close();
+    },
+    ...verbs({ read, write, renew: executor('write', 'renewals') }, tables),
+    turn: groupCommit({
+      apply: (turns, lockTimeoutMs) => applyTurns(writing, turns, { lockTimeoutMs }),
+      clock,
+      chance: () => random.number(),
+      deadlineMs,
+      slowMax: Math.min(2, Math.max(1, connections - 3)),
+    }),
+    within: (transaction) => within(transaction, { tables, clock, deadlineMs }),
+  };
+
+  async function prepare({ work }: Opened, reading: Database): Promise<void> {
+    await checkServer(reading, { schema, pooler, statementTimeoutMs });
+    if (options.migrate === true) {
+      const batch = (text: string) =>
+        answered(
+          'write',
+          work.use(MIGRATION_DEADLINE_MS, (connection, leftMs) => connection.batch(text, leftMs)),
+        );
+      await applyMigrations({ read, batch }, schema);
+    }
+    await checkSchema(reading, schema);
+  }
+
+  function close(): void {
+    opened?.work.close();
+    opened?.renewals.close();
+    opened = null;
+  }
+}
+
+/** The connections of an open store. */
+interface Opened {
+  readonly work: Pool;
+  readonly renewals: Pool;
+}
+
+/** A statement has ended on the server before its deadline is over here. */
+const STATEMENT_SHARE = 0.8;
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+const MIGRATION_DEADLINE_MS = 60_000;
+
+function notOpen(): Error {
+  return storeUnavailable(
+    'The PostgreSQL store is not open.',
+    'Call open() first; after close() nothing is carried out.',
+  );
+}

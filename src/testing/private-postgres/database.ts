@@ -1,0 +1,18 @@
+/** Makes databases in a cluster. */
+
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+
+/** Creates an empty database with a random name in the cluster that a url leads to; its url. */
+export async function createDatabase(url: string): Promise<string> {
+  const name = `database_${randomBytes(8).toString('hex')}`;
+  const sql = postgres(url, { max: 1, fetch_types: false });
+  try {
+    await sql`create database ${sql(name)}`;
+  } finally {
+    await sql.end();
+  }
+  const created = new URL(url);
+  created.pathname = name;
+  return created.href;
+}

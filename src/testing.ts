@@ -21,6 +21,15 @@ export type { CancelTimer, Clock } from './ports/clock.ts';
 export type { Random } from './ports/random.ts';
 export type { Wake } from './ports/waker.ts';
 export { testClock, type TestClock } from './testing/clock.ts';
+export type { Filter, Filtered, Target } from './testing/fault-proxy/connection.ts';
+export { faultProxy, type FaultProxy } from './testing/fault-proxy/fault-proxy.ts';
+export type { Direction } from './testing/fault-proxy/faults.ts';
+export {
+  type PostgresFault,
+  postgresFaults,
+  type PostgresFaults,
+  type PostgresRule,
+} from './testing/fault-proxy/postgres-faults.ts';
 export {
   privatePostgres,
   type PrivatePostgres,

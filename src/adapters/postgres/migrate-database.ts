@@ -4,18 +4,16 @@
  */
 
 import { migrations } from '../../../drizzle/migrations.ts';
-import { schemaOutdated, storeUnusable } from '../../domain/errors.ts';
 import { systemClock } from '../local/clock.ts';
-import { unusableBecauseOf } from './check.ts';
+import { causeOf } from './check.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
 import { rendered, type Statement } from './executor.ts';
-import { sqlstateOf } from './faults.ts';
 import {
   applyMigrations,
   type MigrationDriver,
   type MigrationName,
   migrationText,
-  missingMigrations,
+  migrationsMissing,
 } from './migrate.ts';
 import { assertSchemaName, DEFAULT_SCHEMA } from './schema.ts';
 
@@ -45,13 +43,13 @@ export async function migrate({ url, schema = DEFAULT_SCHEMA }: MigrateOptions):
  * What `migrate` would apply, in that order; changes nothing. Rejects like `migrate`.
  *
  * @example
- * const missing = await pendingMigrations({ url: 'postgres://owner@db.internal/shop' });
+ * const missing = await missingMigrations({ url: 'postgres://owner@db.internal/shop' });
  */
-export async function pendingMigrations({
+export async function missingMigrations({
   url,
   schema = DEFAULT_SCHEMA,
 }: MigrateOptions): Promise<readonly MigrationName[]> {
-  const missing = await onServer(url, schema, ({ read }) => missingMigrations(read, schema));
+  const missing = await onServer(url, schema, ({ read }) => migrationsMissing(read, schema));
   return missing.map(({ number, name }) => ({ number, name }));
 }
 
@@ -85,32 +83,8 @@ async function onServer<Result>(
   try {
     return await work({ read, batch });
   } catch (error) {
-    throw refusedBecauseOf(unusableBecauseOf(error), schema);
+    throw causeOf(error, schema);
   } finally {
     connection.close();
   }
-}
-
-/** Tables, functions or triggers are there already, or ours lack a column: whoever made them was not a migration. */
-const STATES_OF_FOREIGN_TABLES = ['42P07', '42723', '42710', '42703'];
-
-/** What a refused statement means: rights that are lacking, tables that are another's, or `error` as it is. */
-function refusedBecauseOf(error: unknown, schema: string): unknown {
-  const sqlstate = sqlstateOf(error) ?? '';
-  if (sqlstate === '42501') {
-    return storeUnusable(
-      `The user of the url lacks rights on the schema ${schema} (SQLSTATE ${sqlstate}).`,
-      'Give the url of its owner; before the first migration, of a user who may create schemas in this database.',
-      { schema, sqlstate },
-      error,
-    );
-  }
-  if (STATES_OF_FOREIGN_TABLES.includes(sqlstate)) {
-    return schemaOutdated(
-      `The schema ${schema} holds tables that no migration of Sagacity made (SQLSTATE ${sqlstate}).`,
-      'Name a schema of its own, or move those tables away; nothing was changed.',
-      { schema, sqlstate },
-    );
-  }
-  return error;
 }

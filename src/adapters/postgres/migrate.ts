@@ -23,19 +23,23 @@ export interface MigrationName {
   readonly name: string;
 }
 
-/** Applies what is missing, in order, and gives that. Safe to call at every start and from many processes at once. */
+/** Applies what is missing, in order, and gives what it applied itself. Safe from many processes at once. */
 export async function applyMigrations(
   driver: MigrationDriver,
   schema: string,
   migrations: readonly Migration[] = embedded,
 ): Promise<readonly MigrationName[]> {
-  const missing = await missingMigrations(driver.read, schema, migrations);
-  for (const migration of missing) await apply(driver, schema, migration);
-  return missing.map(({ number, name }) => ({ number, name }));
+  const missing = await migrationsMissing(driver.read, schema, migrations);
+  const applied: MigrationName[] = [];
+  for (const migration of missing) {
+    const { number, name } = migration;
+    if (await apply(driver, schema, migration)) applied.push({ number, name });
+  }
+  return applied;
 }
 
 /** What the schema lacks. Rejects with SCHEMA_OUTDATED when it is newer than this version, or another's. */
-export async function missingMigrations(
+export async function migrationsMissing(
   read: Executor,
   schema: string,
   migrations: readonly Migration[] = embedded,
@@ -48,6 +52,7 @@ export async function missingMigrations(
 /** The text that applies one migration, and notes it: one transaction when it is sent as one simple query. */
 export function migrationText({ number, name, checksum, sql: text }: Migration, schema: string): string {
   return [
+    `-- ${name}: leave it out where ${schema}.migration has number ${number}.`,
     `select pg_advisory_xact_lock(hashtextextended('${schema}.migration', 0));`,
     "select set_config('lock_timeout', '10s', true);",
     text.replaceAll(`"${DEFAULT_SCHEMA}"`, `"${schema}"`),
@@ -58,13 +63,16 @@ export function migrationText({ number, name, checksum, sql: text }: Migration, 
 /** Number to checksum. */
 type Applied = ReadonlyMap<number, string>;
 
-async function apply({ read, batch }: MigrationDriver, schema: string, migration: Migration): Promise<void> {
+/** False: another migrator had applied it meanwhile. */
+async function apply({ read, batch }: MigrationDriver, schema: string, migration: Migration): Promise<boolean> {
   try {
     await batch(migrationText(migration, schema));
+    return true;
   } catch (error) {
     // Whoever held the lock before us may have done the same work, and then ours failed as a whole.
     const applied = await readApplied(read, schema);
     if (applied.get(migration.number) !== migration.checksum) throw error;
+    return false;
   }
 }
 

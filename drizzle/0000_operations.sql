@@ -54,8 +54,8 @@ CREATE TABLE "sagacity"."operation" (
 	"input" jsonb NOT NULL,
 	"snapshot" jsonb NOT NULL,
 	"output" jsonb,
-	CONSTRAINT "operation_pk" PRIMARY KEY("tenant","id"),
-	CONSTRAINT "operation_identity" UNIQUE("tenant","action","key")
+	CONSTRAINT "operation_pk" PRIMARY KEY("id","tenant"),
+	CONSTRAINT "operation_identity" UNIQUE("key","action","tenant")
 );
 --> statement-breakpoint
 CREATE TABLE "sagacity"."worker" (
@@ -66,7 +66,8 @@ CREATE TABLE "sagacity"."worker" (
 --> statement-breakpoint
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
-CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;
+CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint
+CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint
 -- Written by hand: the history is append-only, whoever connects.
 CREATE FUNCTION "sagacity"."refuse_change"() RETURNS trigger LANGUAGE plpgsql AS $$

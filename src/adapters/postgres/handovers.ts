@@ -31,13 +31,10 @@ export async function readHandedOver(database: Database, worker: string, limit: 
     'handed-over',
     sql`
       select json_build_object('tenant', o.tenant, 'id', o.id)::text as answer
-      from
-        ${operation} o
-        cross join lateral (
-          select min(h.seq) as seq from ${handover} h where h.tenant = o.tenant and h.operation = o.id
-        ) as waiting
-      where o.owner = ${worker}::text and waiting.seq is not null
-      order by waiting.seq
+      from ${operation} o join ${handover} h on h.tenant = o.tenant and h.operation = o.id
+      where o.owner = ${worker}::text
+      group by o.tenant, o.id
+      order by min(h.seq)
       limit ${limit}::int`,
   );
 }

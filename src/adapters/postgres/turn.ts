@@ -85,7 +85,7 @@ function given(turns: readonly Turn[], lockTimeoutMs: number | undefined, provid
       t.*,
       doc -> 'snapshot' as snapshot,
       nullif(doc -> 'output', 'null') as output,
-      jsonb_typeof(doc -> 'birth') = 'object' as is_birth,
+      case jsonb_typeof(doc -> 'birth') when 'object' then 'birth' else 'move' end as kind,
       doc -> 'birth' -> 'input' as input,
       doc -> 'birth' ->> 'action' as action,
       doc -> 'birth' ->> 'key' as key,
@@ -131,7 +131,7 @@ function born({ operation }: Tables): SQL {
     case when g.contradicted or g.doubtful then g.now end,
     g.input, g.snapshot, g.output
   from given g
-  where g.is_birth
+  where g.kind = 'birth'
   order by g.tenant, g.id
   on conflict do nothing
   returning tenant, id, turn, revision, since, due_at, first_started_at, send_by, window_ends_at`;
@@ -156,6 +156,11 @@ const sendBy = sql`case
       else g.now + g.send_within
     end`;
 
+/**
+ * A key is compared by `= any (array[...])`, which an index answers and no hash or merge join can: a plan made while
+ * the table was small must not read all of it when it has grown. The kind is a text for the same reason, because the
+ * planner expects one row of a value and half of all rows of a boolean.
+ */
 function moved({ operation }: Tables): SQL {
   return sql`
   update ${operation} o
@@ -181,9 +186,9 @@ function moved({ operation }: Tables): SQL {
     output = coalesce(g.output, o.output)
   from given g
   where
-    not g.is_birth
-    and o.tenant = g.tenant
-    and o.id = g.id
+    g.kind = 'move'
+    and o.tenant = any (array[g.tenant])
+    and o.id = any (array[g.id])
     and o.owner is not distinct from g.owner_was
     and o.generation = g.generation_was
     and o.revision = g.revision_was
@@ -201,12 +206,20 @@ function recorded({ attempt }: Tables): SQL {
       cross join lateral jsonb_array_elements(g.records) with ordinality as r(doc, n)`;
 }
 
+/** Found first and deleted by place, so that it costs what is taken and not what waits; nobody else deletes them. */
 function taken({ handover }: Tables): SQL {
   return sql`
     delete from ${handover} h
-    using
-      applied a
-      join given g on g.turn = a.turn
-      cross join lateral jsonb_array_elements_text(g.takes) as t(id)
-    where h.tenant = any (array[a.tenant]) and h.operation = any (array[a.id]) and h.id = any (array[t.id])`;
+    where h.ctid = any (
+      array(
+        select found.ctid
+        from
+          applied a
+          join given g on g.turn = a.turn
+          cross join lateral jsonb_array_elements_text(g.takes) as t(id)
+          cross join lateral (
+            select w.ctid from ${handover} w where w.tenant = a.tenant and w.operation = a.id and w.id = t.id limit 1
+          ) as found
+      )
+    )`;
 }

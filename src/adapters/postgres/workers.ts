@@ -70,7 +70,7 @@ export async function retireWorker(database: Database, worker: string): Promise<
       generation = o.generation + 1,
       due_at = case
         when o.state in ('succeeded', 'failed', 'compensated', 'escalated') then o.due_at
-        else ${storeNow}
+        else coalesce(o.due_at, ${storeNow})
       end
     where o.owner = ${worker}::text`,
   );

@@ -122,7 +122,7 @@ function retire({ workers, operations }: Rows, worker: string, now: number): voi
   if (known !== undefined && known.deadAt === null) workers.set(worker, { beatAt: known.beatAt, deadAt: now });
   for (const [name, row] of operations) {
     if (row.owner !== worker) continue;
-    const dueAt = isSettled(row.state) || row.state === 'escalated' ? row.dueAt : now;
+    const dueAt = isSettled(row.state) || row.state === 'escalated' ? row.dueAt : (row.dueAt ?? now);
     operations.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt });
   }
 }
@@ -250,7 +250,9 @@ function claim(
 
 function claimableOne(rows: Rows, ref: OperationRef): Kept[] {
   const row = rows.operations.get(keyOf(ref));
-  return row === undefined || isLivingOwned(rows, row) ? [] : [row];
+  if (row === undefined || isLivingOwned(rows, row)) return [];
+  const rests = row.owner === null && row.dueAt === null && present(rows, row, 0).handovers.length === 0;
+  return rests ? [] : [row];
 }
 
 function claimable(rows: Rows, now: number): Kept[] {

@@ -40,7 +40,7 @@ export interface PgliteStoreOptions {
  */
 export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
   const options = typeof where === 'string' ? { directory: where } : where;
-  const { deadlineMs = 10_000 } = options;
+  const { deadlineMs = DEADLINE_MS } = options;
   let opening: Promise<Opened> | null = null;
 
   const executor =
@@ -86,16 +86,22 @@ export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
   };
 }
 
+/** How long a call may take unless it is said. */
+const DEADLINE_MS = 10_000;
+
 /** An open database. */
 interface Opened {
   readonly run: (statement: Statement, effect: Effect, deadlineMs: number) => ReturnType<Executor>;
   readonly end: () => Promise<void>;
 }
 
-async function start({ directory, instance }: PgliteStoreOptions): Promise<Opened> {
+async function start({ directory, instance, deadlineMs = DEADLINE_MS }: PgliteStoreOptions): Promise<Opened> {
   const modules = await loadPglite();
   if (instance !== undefined) {
-    await prepare(instance);
+    // In a transaction of the host's it would wait for that, and that for it.
+    await inTime(clock, 6 * deadlineMs, prepare(instance), () =>
+      storeUnavailable('The PGlite instance did not answer.', 'Call start() before a transaction of it is open.'),
+    );
     return connect(instance);
   }
   if (directory === undefined) {

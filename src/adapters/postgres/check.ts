@@ -4,10 +4,10 @@
  */
 
 import { sql } from 'drizzle-orm';
-import { isSagacityError, schemaOutdated, storeUnusable } from '../../domain/errors.ts';
+import { isSagacityError, type SagacityError, schemaOutdated, storeUnusable } from '../../domain/errors.ts';
 import { answerOf, type Database } from './executor.ts';
 import { sqlstateOf } from './faults.ts';
-import { missingMigrations } from './migrate.ts';
+import { migrationsMissing } from './migrate.ts';
 import type { Tables } from './schema.ts';
 
 /** What is asked of the server. */
@@ -79,27 +79,27 @@ export async function checkServer(database: Database, options: CheckOptions): Pr
   if (!options.pooler && facts.statementTimeout !== String(options.statementTimeoutMs)) {
     throw storeUnusable(
       'The settings of the session did not reach the server: a transaction pooler is in between.',
-      'Write postgresStore({ url, pooler: true }), or give the url of the server itself.',
+      THROUGH_A_POOLER,
     );
   }
 }
 
 /** Rejects with SCHEMA_OUTDATED when migrations are missing, or STORE_UNUSABLE when the rights on the tables are. */
 export async function checkSchema(database: Database, schema: string): Promise<void> {
-  const missing = await missingMigrations(database.execute, schema);
-  if (missing.length > 0) {
-    throw schemaOutdated(
-      `The schema ${schema} lacks ${missing.map(({ name }) => name).join(', ')}.`,
-      'Run: npx sagacity migrate --url <url>, or postgresStore({ url, migrate: true }); nothing was changed.',
-      { schema, missing: missing.map(({ name }) => name) },
-    );
-  }
   const withheld = await withheldRights(database, schema);
   if (withheld.length > 0) {
     throw storeUnusable(
       `The user of the url may not ${withheld.join(', ')}.`,
       `Grant it: select, insert, update and delete on all tables of the schema ${schema}.`,
       { withheld },
+    );
+  }
+  const missing = await migrationsMissing(database.execute, schema);
+  if (missing.length > 0) {
+    throw schemaOutdated(
+      `The schema ${schema} lacks ${missing.map(({ name }) => name).join(', ')}.`,
+      `Run: npx sagacity migrate --url <url> --schema ${schema}, or add migrate: true to postgresStore; nothing was changed.`,
+      { schema, missing: missing.map(({ name }) => name) },
     );
   }
 }
@@ -113,6 +113,7 @@ const rights: Readonly<Record<keyof Tables, readonly string[]>> = {
   migration: ['select'],
 };
 
+/** A table that is not there yet withholds nothing: what is missing, the migrations say. */
 async function withheldRights(database: Database, schema: string): Promise<readonly string[]> {
   const needed = Object.entries(rights).flatMap(([table, verbs]) => verbs.map((verb) => ({ table, verb })));
   const withheld = await answerOf<readonly string[]>(
@@ -121,29 +122,61 @@ async function withheldRights(database: Database, schema: string): Promise<reado
     sql`
       select coalesce(json_agg(n.verb || ' on ' || n."table"), '[]')::text as answer
       from jsonb_to_recordset(${JSON.stringify(needed)}::text::jsonb) as n("table" text, verb text)
-      where not has_table_privilege(format('%I.%I', ${schema}::text, n."table"), n.verb)`,
+      where not has_table_privilege(to_regclass(format('%I.%I', ${schema}::text, n."table")), n.verb)`,
   );
   return withheld ?? [];
 }
 
-/** What a failed connection means: a login or a database that trying again will not mend, or `error` as it is. */
-export function unusableBecauseOf(error: unknown): unknown {
-  if (!isSagacityError(error, 'STORE_UNAVAILABLE')) return error;
+/** What made it impossible to begin: something that trying again will not mend, or `error` as it is. */
+export function causeOf(error: unknown, schema: string): unknown {
+  return isSagacityError(error, 'STORE_UNAVAILABLE') ? causeOfNoSession(error) : causeOfRefusal(error, schema);
+}
+
+/** A login or a database that is refused. */
+function causeOfNoSession(error: SagacityError): SagacityError {
   const sqlstate = sqlstateOf(error) ?? '';
-  if (sqlstate.startsWith('28') || sqlstate === '42501') {
+  const refusal = refusals.find(({ states }) => states.test(sqlstate));
+  if (refusal === undefined) return error;
+  return storeUnusable(`${refusal.what} (SQLSTATE ${sqlstate}).`, refusal.remedy, { sqlstate }, error);
+}
+
+const THROUGH_A_POOLER = 'Write postgresStore({ url, pooler: true }), or give the url of the server itself.';
+
+/** What a server says instead of beginning a session. */
+const refusals = [
+  { states: /^(28...|42501)$/, what: 'The server refused the login', remedy: 'Check user, password and pg_hba.conf.' },
+  { states: /^3D000$/, what: 'The database of the url does not exist', remedy: 'Create it, or correct the url.' },
+  {
+    states: /^08P01$/,
+    what: 'The settings of a session are refused: a transaction pooler is in between',
+    remedy: THROUGH_A_POOLER,
+  },
+  {
+    states: /^(42704|22023)$/,
+    what: 'The server does not know a setting in the url, or its value',
+    remedy: 'It stands behind the question mark: take that one out, and leave sslmode.',
+  },
+];
+
+/** Tables, functions or triggers are there already, or ours lack a column: whoever made them was not a migration. */
+const STATES_OF_FOREIGN_TABLES = ['42P07', '42723', '42710', '42703'];
+
+/** A statement that is refused: rights that are lacking, or tables that are another's. */
+function causeOfRefusal(error: unknown, schema: string): unknown {
+  const sqlstate = sqlstateOf(error) ?? '';
+  if (sqlstate === '42501') {
     return storeUnusable(
-      `The server refused the login (SQLSTATE ${sqlstate}).`,
-      'Check user, password and pg_hba.conf.',
-      { sqlstate },
+      `The user of the url lacks rights on the schema ${schema} (SQLSTATE ${sqlstate}).`,
+      'Give the url of its owner; before the first migration, of a user who may create schemas in this database.',
+      { schema, sqlstate },
       error,
     );
   }
-  if (sqlstate === '3D000') {
-    return storeUnusable(
-      'The database of the url does not exist.',
-      'Create it, or correct the url.',
-      { sqlstate },
-      error,
+  if (STATES_OF_FOREIGN_TABLES.includes(sqlstate)) {
+    return schemaOutdated(
+      `The schema ${schema} holds tables that no migration of Sagacity made (SQLSTATE ${sqlstate}).`,
+      'Name a schema of its own, or move those tables away; nothing was changed.',
+      { schema, sqlstate },
     );
   }
   return error;

@@ -22,9 +22,9 @@ export interface Client {
   /** It was ended, by its owner or because no host answered: the next statement needs another one. */
   readonly isOver: boolean;
   /** Call before each statement: `failed` is called when the client ends before the driver has said anything. */
-  begin(failed: (error: Error) => void): void;
+  begin(failed: (why: unknown) => void): void;
   /** Ends it. Harmless when it is over. */
-  end(error: Error): void;
+  end(why: unknown): void;
 }
 
 /** Makes a client; it connects with its first statement. `nextSocket` counts the sockets of all clients of an owner. */
@@ -36,14 +36,15 @@ export function clientFor(
   let isOver = false;
   let tries = 0;
   let lastError = new Error('The server hung up.');
-  let fail: (error: Error) => void = () => {};
+  let fail: (why: unknown) => void = () => {};
 
-  const end = (error: Error): void => {
+  const end = (why: unknown): void => {
     isOver = true;
     socket?.destroy();
-    fail(error);
+    fail(why);
   };
   const open = ({ host, port, path }: Hosts): Socket => {
+    // Every host had its turn, and the driver begins anew.
     if (!isOver && tries === host.length) end(lastError);
     if (isOver) throw new Error('This client has ended.');
     tries += 1;
@@ -100,7 +101,12 @@ const session = {
   application_name: 'sagacity',
   default_transaction_isolation: 'read committed',
   enable_seqscan: 'off',
-  enable_hashjoin: 'off',
+  enable_bitmapscan: 'off',
   enable_mergejoin: 'off',
   jit: 'off',
 } as const;
+
+/** Whether the store decides about this setting of a session. */
+export function isOurSetting(name: string): boolean {
+  return name === 'statement_timeout' || (name in session && name !== 'application_name');
+}

@@ -8,10 +8,10 @@
 import postgres from 'postgres';
 import { definitionInvalid } from '../../domain/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type Client, clientFor, type Route } from './client.ts';
+import { type Client, clientFor, isOurSetting, type Route } from './client.ts';
 import { inTime } from './deadline.ts';
 import type { Rows } from './executor.ts';
-import { type Effect, storeFault } from './faults.ts';
+import { type Effect, isRefusal, storeFault } from './faults.ts';
 
 /** Why a statement has no answer. */
 export interface Unanswered {
@@ -48,6 +48,11 @@ export class Connection {
     await this.#answer((sql) => sql.unsafe<Row[]>(text).simple(), deadlineMs);
   }
 
+  /** Ends its session, if there is one: the next statement begins another. */
+  drop(): void {
+    this.#client?.end(new Error('The session was given up.'));
+  }
+
   /** Ends it, whatever it is doing, for good: who still waits for it is not carried out any more. */
   close(): void {
     this.#closed = true;
@@ -70,7 +75,10 @@ export class Connection {
         return error;
       });
     } catch (error) {
-      throw this.#unanswered(error, wasSent(pending));
+      const sent = wasSent(pending);
+      // Not left to the driver, which gives what a dying session said last to the first statement of the next one.
+      if (sent && !isRefusal(error)) client.end(error);
+      throw this.#unanswered(error, sent);
     }
   }
 
@@ -108,21 +116,40 @@ function isUnanswered(thrown: unknown): thrown is Unanswered {
   return typeof thrown === 'object' && thrown !== null && 'error' in thrown && 'sent' in thrown;
 }
 
-/** Refuses what the driver cannot read, without showing it: a url holds a password. Connects to nothing. */
+/**
+ * Refuses a url that the driver cannot read, or would read as another than it says, without showing it: a url holds a
+ * password. Connects to nothing.
+ */
 export function assertUrl(url: string): void {
-  if (isReadable(url)) return;
-  throw definitionInvalid(
-    'url is no url of a PostgreSQL server.',
-    'Write postgres://user:password@host:port/database.',
-    {
-      option: 'url',
-    },
-  );
+  const refuse = (what: string, remedy: string): never => {
+    throw definitionInvalid(what, remedy, { option: 'url' });
+  };
+  if (!isReadable(url)) {
+    refuse('url is no url of a PostgreSQL server.', 'Write postgres://user:password@host:port/database.');
+  }
+  const named =
+    /\?(.*)$/
+      .exec(url)?.[1]
+      ?.split('&')
+      .map((setting) => setting.split('=')[0] ?? '') ?? [];
+  const elsewhere = named.find((name) => partsOfUrl.includes(name));
+  if (elsewhere !== undefined) {
+    refuse(`url names ${elsewhere} behind the question mark, where it is not read.`, 'Write it before that.');
+  }
+  const ours = named.find((name) => isOurSetting(name));
+  if (ours !== undefined) {
+    refuse(`url sets ${ours}, which the store sets itself.`, 'Take it out, and choose deadlineMs.');
+  }
 }
 
+/** What libpq also takes as parameters, and the driver does not. */
+const partsOfUrl = ['host', 'hostaddr', 'port', 'dbname', 'user', 'password'];
+
 function isReadable(url: unknown): boolean {
-  // Anything else than a text would lead the driver to a server of its own choice.
-  if (typeof url !== 'string' || !/^postgres(ql)?:\/\//.test(url)) return false;
+  // Anything else than a text would lead the driver to a server of its own choice, and so would a url without a host.
+  if (typeof url !== 'string' || !/^postgres(ql)?:\/\/[^/?#]/.test(url)) return false;
+  // A password that was not escaped would end as a host or a port, and those are told.
+  if (/^[a-z]+:\/\/[^@/?#]*[/?#].*@/.test(url)) return false;
   try {
     postgres(url);
     return true;

@@ -26,7 +26,7 @@ export function storeFault(error: unknown, effect: Effect, unsentTo: string | nu
   if (fault === null || endsConnection(fault)) return unanswered(effect, fault ?? undefined);
   if (passes(fault)) {
     return storeUnavailable(
-      `The database refused a statement for the moment (SQLSTATE ${fault.code}).`,
+      `The database refused a statement for the moment (SQLSTATE ${fault.code}${meaningOf(fault)}).`,
       'Nothing was written; call again.',
       fault,
     );
@@ -66,6 +66,11 @@ function codeOf(error: unknown): string | null {
   return error instanceof Object && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
+/** Of what a caller can do something about. */
+function meaningOf({ code }: DatabaseFault): string {
+  return code === '55P03' ? ': another transaction holds what it needs' : '';
+}
+
 /** Finds what the server said, at whatever depth Drizzle or a driver wrapped it. */
 export function databaseFault(error: unknown): DatabaseFault | null {
   for (let depth = 0, at = error; depth < 5 && at instanceof Object; depth += 1) {
@@ -78,6 +83,15 @@ export function databaseFault(error: unknown): DatabaseFault | null {
     at = 'cause' in at ? at.cause : undefined;
   }
   return null;
+}
+
+/**
+ * Whether the server said no to a statement, in a session that is good for others. One that is read-only stays so, also
+ * when the server, or the one that took its place, is not any more.
+ */
+export function isRefusal(error: unknown): boolean {
+  const fault = databaseFault(error);
+  return fault !== null && !endsConnection(fault) && fault.code !== '25006';
 }
 
 /** The server ended the session (FATAL, PANIC, class 08, a shutdown), so it may have been at any point of the work. */

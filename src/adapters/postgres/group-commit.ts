@@ -19,17 +19,18 @@ export interface GroupCommitOptions {
   readonly clock: Clock;
   /** A number from 0 to 1, to spread repetitions. */
   readonly chance: () => number;
-  /** How long a turn may take in all. */
-  readonly deadlineMs: number;
+  /** How long a turn may wait for others before it is sent, in all. What is on its way is no longer timed here. */
+  readonly patienceMs: number;
   /** Slow statements at once. */
   readonly slowMax: number;
 }
 
-/** Turns in one statement. */
+/** Turns in one statement, and characters of their JSON: a single turn may be longer. */
 const TURNS_MAX = 128;
+const LENGTH_MAX = 1_000_000;
 /** Statements of many turns at once. */
 const FLIGHTS_MAX = 2;
-/** How long many turns wait for a lock, and how long a single one does at a time. */
+/** How long many turns wait for a lock, or one that others queue behind; and how long one does that is alone. */
 const LOCK_TIMEOUT_MS = 50;
 const LOCK_TIMEOUT_ALONE_MS = 500;
 /** Repetitions of a statement that the server refused because of another one. */
@@ -40,6 +41,8 @@ interface Waiting {
   readonly turn: Turn;
   /** What no other turn of the same statement, or of one on its way, may touch. */
   readonly keys: readonly string[];
+  /** Of its JSON. */
+  readonly length: number;
   readonly deadline: number;
   readonly written: (receipt: Receipt | null) => void;
   readonly failed: (error: unknown) => void;
@@ -48,9 +51,10 @@ interface Waiting {
 
 /** Makes the verb `turn` of the store: same promises, shared statements. */
 export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promise<Receipt | null> {
-  const { apply, clock, chance, deadlineMs, slowMax } = options;
-  const line: Waiting[] = [];
-  const slowLine: Waiting[] = [];
+  const { apply, clock, chance, patienceMs, slowMax } = options;
+  const line = new Set<Waiting>();
+  const slowLine = new Set<Waiting>();
+  /** Of all that is on its way, or in the slow line. */
   const touched = new Set<string>();
   let flights = 0;
   let slowFlights = 0;
@@ -76,9 +80,9 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
         departSoon();
       });
     }
-    while (slowFlights < slowMax) {
-      const alone = slowLine.shift();
-      if (alone === undefined) break;
+    for (const alone of slowLine) {
+      if (slowFlights === slowMax) break;
+      leave(slowLine, alone);
       slowFlights += 1;
       void carryAlone(alone).finally(() => {
         slowFlights -= 1;
@@ -87,51 +91,56 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     }
   }
 
-  function board(): Waiting[] {
+  /** Takes what fits into one statement, in order; nothing overtakes what it shares a key with. */
+  function board(): readonly Waiting[] {
     const boarded: Waiting[] = [];
-    for (let n = 0; n < line.length && boarded.length < TURNS_MAX; ) {
-      const next = line[n];
-      if (next === undefined) break;
-      if (next.keys.some((key) => touched.has(key))) {
-        n += 1;
+    const behind = new Set<string>();
+    let length = 0;
+    for (const next of line) {
+      if (boarded.length === TURNS_MAX) break;
+      const waits =
+        next.keys.some((key) => touched.has(key) || behind.has(key)) ||
+        (boarded.length > 0 && length + next.length > LENGTH_MAX);
+      if (waits) {
+        for (const key of next.keys) behind.add(key);
         continue;
       }
-      line.splice(n, 1);
-      next.cancelTimer();
+      leave(line, next);
       for (const key of next.keys) touched.add(key);
+      length += next.length;
       boarded.push(next);
     }
     return boarded;
   }
 
   async function carry(boarded: readonly Waiting[]): Promise<void> {
+    for (const each of boarded.filter(isLate)) land(each, () => each.failed(late()));
+    const turns = boarded.filter((each) => !isLate(each));
+    const [first] = turns;
+    if (first === undefined) return;
     try {
-      const receipts = await repeating(boarded, LOCK_TIMEOUT_MS);
-      for (const each of boarded) land(each, () => each.written(receipts.get(each.turn.turn) ?? null));
+      const receipts = await repeating(turns, LOCK_TIMEOUT_MS);
+      for (const each of turns) land(each, () => each.written(receipts.get(each.turn.turn) ?? null));
     } catch (error) {
-      const [first] = boarded;
       const concernsOne = isBlocked(error) || isRefused(error);
-      if (!concernsOne || first === undefined) {
-        for (const each of boarded) land(each, () => each.failed(error));
-      } else if (boarded.length > 1) {
-        const half = Math.ceil(boarded.length / 2);
-        await carry(boarded.slice(0, half));
-        await carry(boarded.slice(half));
+      if (concernsOne && turns.length > 1) {
+        const half = Math.ceil(turns.length / 2);
+        await carry(turns.slice(0, half));
+        await carry(turns.slice(half));
       } else if (isBlocked(error)) {
-        slowLine.push(first);
-        departSoon();
+        enter(slowLine, first);
       } else {
-        land(first, () => first.failed(error));
+        for (const each of turns) land(each, () => each.failed(error));
       }
     }
   }
 
   async function carryAlone(alone: Waiting): Promise<void> {
     try {
-      const receipts = await repeating([alone], LOCK_TIMEOUT_ALONE_MS);
+      const receipts = await repeating([alone], slowLine.size > 0 ? LOCK_TIMEOUT_MS : LOCK_TIMEOUT_ALONE_MS);
       land(alone, () => alone.written(receipts.get(alone.turn.turn) ?? null));
     } catch (error) {
-      if (isBlocked(error) && clock.monotonic() < alone.deadline) slowLine.push(alone);
+      if (isBlocked(error) && !isLate(alone)) enter(slowLine, alone);
       else land(alone, () => alone.failed(error));
     }
   }
@@ -149,22 +158,43 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     }
   }
 
+  /** Waits there until it is taken out, or its patience is over. */
+  function enter(where: Set<Waiting>, waiting: Waiting): void {
+    where.add(waiting);
+    waiting.cancelTimer = clock.after(waiting.deadline - clock.monotonic(), () => {
+      leave(where, waiting);
+      if (where === slowLine) land(waiting, () => waiting.failed(late()));
+      else waiting.failed(late());
+      departSoon();
+    });
+    departSoon();
+  }
+
+  function leave(where: Set<Waiting>, waiting: Waiting): void {
+    where.delete(waiting);
+    waiting.cancelTimer();
+  }
+
+  /** Lets go of what the turn held up. */
   function land(each: Waiting, settle: () => void): void {
     for (const key of each.keys) touched.delete(key);
     settle();
   }
 
+  function isLate({ deadline }: Waiting): boolean {
+    return clock.monotonic() >= deadline;
+  }
+
   return (turn) =>
     new Promise((written, failed) => {
-      const deadline = clock.monotonic() + deadlineMs;
-      const waiting: Waiting = { turn, keys: keysOf(turn), deadline, written, failed, cancelTimer: () => {} };
-      waiting.cancelTimer = clock.after(deadlineMs, () => {
-        line.splice(line.indexOf(waiting), 1);
-        failed(storeUnavailable('A turn waited too long for an earlier one.', 'Nothing was written; call again.'));
-      });
-      line.push(waiting);
-      departSoon();
+      const deadline = clock.monotonic() + patienceMs;
+      const { length } = JSON.stringify(turn);
+      enter(line, { turn, keys: keysOf(turn), length, deadline, written, failed, cancelTimer: () => {} });
     });
+}
+
+function late(): Error {
+  return storeUnavailable('A turn waited too long for others.', 'Nothing was written; call again.');
 }
 
 function keysOf(turn: Turn): readonly string[] {

@@ -25,13 +25,22 @@ export class Pool {
     work: (connection: Connection, leftMs: number) => Promise<Result>,
   ): Promise<Result> {
     const deadline = this.#clock.monotonic() + deadlineMs;
-    const connection = this.#free.pop() ?? (await this.#nextFree(deadlineMs));
+    const connection = this.#free.pop() ?? (await this.#nextFree(deadlineMs * LINE_SHARE));
+    let answered = false;
     try {
-      return await work(connection, Math.max(1, deadline - this.#clock.monotonic()));
+      const result = await work(connection, Math.max(1, deadline - this.#clock.monotonic()));
+      answered = true;
+      return result;
+    } catch (error) {
+      // Not a word in all that time: connections that were made before and lie idle are no better.
+      if (this.#clock.monotonic() >= deadline) for (const idle of this.#free) idle.drop();
+      throw error;
     } finally {
       const next = this.#line.shift();
-      if (next === undefined) this.#free.push(connection);
-      else next(connection);
+      if (next !== undefined) next(connection);
+      // Taken first: a connection that works. Last: one that a server without a session to spare keeps refusing.
+      else if (answered) this.#free.push(connection);
+      else this.#free.unshift(connection);
     }
   }
 
@@ -39,14 +48,14 @@ export class Pool {
     for (const connection of this.#connections) connection.close();
   }
 
-  #nextFree(deadlineMs: number): Promise<Connection> {
+  #nextFree(patienceMs: number): Promise<Connection> {
     return new Promise((resolve, reject) => {
       let cancelTimer: CancelTimer = () => {};
       const take = (connection: Connection) => {
         cancelTimer();
         resolve(connection);
       };
-      cancelTimer = this.#clock.after(deadlineMs, () => {
+      cancelTimer = this.#clock.after(patienceMs, () => {
         this.#line.splice(this.#line.indexOf(take), 1);
         reject(storeUnavailable('Every connection to the database was busy.', 'Nothing was written; call again.'));
       });
@@ -54,3 +63,6 @@ export class Pool {
     });
   }
 }
+
+/** Of a statement's time, this much at most goes by in line: one that is sent with no time left costs its connection. */
+const LINE_SHARE = 0.5;

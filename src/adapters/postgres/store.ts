@@ -8,7 +8,7 @@ import { definitionInvalid, storeUnavailable, storeUnusable } from '../../domain
 import type { Store } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 import { systemRandom } from '../local/random.ts';
-import { checkSchema, checkServer, unusableBecauseOf } from './check.ts';
+import { checkSchema, checkServer, causeOf } from './check.ts';
 import type { Route } from './client.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
 import { type Database, type Executor, rendered } from './executor.ts';
@@ -22,13 +22,13 @@ import { applyTurns } from './turn.ts';
 import { verbs } from './verbs.ts';
 
 export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database`, as libpq writes it. Never logged. */
+  /** `postgres://user:password@host:port/database`; behind a question mark `sslmode` and settings. Never logged. */
   readonly url: string;
   /** Where the tables are. By default `sagacity`. */
   readonly schema?: string;
-  /** Connections in all, at least 2: one renews the worker's claim and does nothing else. By default 6. */
+  /** Connections in all, at least 2: one carries the heartbeat and nothing else. By default 6. */
   readonly connections?: number;
-  /** How long one call may take. By default 10 seconds. */
+  /** How long one call may take; of a turn, half of it may be waiting for others. By default 10 seconds. */
   readonly deadlineMs?: number;
   /** True when a pooler in transaction mode is in between: no statement is prepared, nothing depends on the session. */
   readonly pooler?: boolean;
@@ -48,12 +48,8 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const { url, schema = DEFAULT_SCHEMA, connections = 6, deadlineMs = 10_000, pooler = false } = options;
   assertSchemaName(schema);
   assertUrl(url);
-  if (!Number.isSafeInteger(connections) || connections < 1 || !(deadlineMs >= 100)) {
-    throw definitionInvalid(
-      'connections or deadlineMs is no sensible number.',
-      'Write connections: 6, deadlineMs: 10_000.',
-    );
-  }
+  assertWholeNumber('connections', connections, 1, 1_000);
+  assertWholeNumber('deadlineMs', deadlineMs, 100, 3_600_000);
   const clock = systemClock();
   const random = systemRandom();
   const tables = tablesIn(schema);
@@ -62,18 +58,18 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   let opened: Opened | null = null;
 
   const executor =
-    (effect: Effect, lane: 'work' | 'renewals'): Executor =>
+    (effect: Effect, lane: 'work' | 'renewals', withinMs = deadlineMs): Executor =>
     async (statement) => {
       if (opened === null) throw notOpen();
       const { text, values } = rendered(statement);
       return await answered(
         effect,
-        opened[lane].use(deadlineMs, (connection, leftMs) => connection.run(text, values, leftMs)),
+        opened[lane].use(withinMs, (connection, leftMs) => connection.run(text, values, leftMs)),
       );
     };
   const write = executor('write', 'work');
   const read = executor('read', 'work');
-  const writing: Database = { execute: write, tables };
+  const turning: Database = { execute: executor('write', 'work', deadlineMs * TURN_SHARE), tables };
 
   return {
     name: 'postgres',
@@ -82,7 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       if (opened !== null) return;
       if (connections < 2) {
         throw storeUnusable(
-          'One connection cannot renew the claim of this worker while it does anything else.',
+          'One connection cannot carry the heartbeat of this worker while it does anything else.',
           'Write postgresStore({ url, connections: 2 }), or leave it at 6.',
           { connections },
         );
@@ -93,37 +89,39 @@ export function postgresStore(options: PostgresStoreOptions): Store {
         renewals: new Pool([connection()], clock),
       };
       try {
-        await prepare(opened, { execute: read, tables });
+        await prepare();
       } catch (error) {
         close();
-        throw unusableBecauseOf(error);
+        throw causeOf(error, schema);
       }
     },
     async close() {
       close();
     },
-    ...verbs({ read, write, renew: executor('write', 'renewals') }, tables),
+    ...verbs({ read, write, renew: executor('write', 'renewals', statementTimeoutMs) }, tables),
     turn: groupCommit({
-      apply: (turns, lockTimeoutMs) => applyTurns(writing, turns, { lockTimeoutMs }),
+      apply: (turns, lockTimeoutMs) => applyTurns(turning, turns, { lockTimeoutMs }),
       clock,
       chance: () => random.number(),
-      deadlineMs,
+      patienceMs: deadlineMs * (1 - TURN_SHARE),
       slowMax: Math.min(2, Math.max(1, connections - 3)),
     }),
     within: (transaction) => within(transaction, { tables, clock, deadlineMs }),
   };
 
-  async function prepare({ work }: Opened, reading: Database): Promise<void> {
-    await checkServer(reading, { schema, pooler, statementTimeoutMs });
+  async function prepare(): Promise<void> {
+    // On the connection of the renewals, so that it is there before the work takes what connections a server has left.
+    await checkServer({ execute: executor('read', 'renewals'), tables }, { schema, pooler, statementTimeoutMs });
     if (options.migrate === true) {
-      const batch = (text: string) =>
-        answered(
-          'write',
-          work.use(MIGRATION_DEADLINE_MS, (connection, leftMs) => connection.batch(text, leftMs)),
-        );
-      await applyMigrations({ read, batch }, schema);
+      const connection = new Connection({ ...route, statementTimeoutMs: MIGRATION_DEADLINE_MS }, clock);
+      const batch = (text: string) => answered('write', connection.batch(text, MIGRATION_DEADLINE_MS));
+      try {
+        await applyMigrations({ read, batch }, schema);
+      } finally {
+        connection.close();
+      }
     }
-    await checkSchema(reading, schema);
+    await checkSchema({ execute: read, tables }, schema);
   }
 
   function close(): void {
@@ -139,12 +137,25 @@ interface Opened {
   readonly renewals: Pool;
 }
 
-/** A statement has ended on the server before its deadline is over here. */
-const STATEMENT_SHARE = 0.8;
+/** A turn may wait for others for as long as its statement may take then. */
+const TURN_SHARE = 0.5;
+
+/**
+ * A statement has ended on the server before its deadline is over here. A renewal waits no longer than this, so that a
+ * connection that was lost without a word costs one renewal, and another one still comes in time.
+ */
+const STATEMENT_SHARE = 0.4;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
 const MIGRATION_DEADLINE_MS = 60_000;
+
+function assertWholeNumber(option: string, given: number, least: number, most: number): void {
+  if (Number.isSafeInteger(given) && given >= least && given <= most) return;
+  throw definitionInvalid(`${option} is no whole number from ${least} to ${most}.`, 'Leave it out, or correct it.', {
+    option,
+  });
+}
 
 function notOpen(): Error {
   return storeUnavailable(

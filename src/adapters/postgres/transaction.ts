@@ -2,7 +2,7 @@
  * The verbs of the store inside a transaction of the caller's: what they write commits with it or not at all. The
  * caller's handle is not trusted to be one. The `postgres` driver is known to go on with a handle whose connection has
  * died, on another one and outside of any transaction, and a pool looks like a client; so the transaction's id is read
- * first, and what is written afterwards is written only under the same id.
+ * first, what is written afterwards is written only under the same id, and the id is compared once more at the end.
  */
 
 import { sql } from 'drizzle-orm';
@@ -29,53 +29,76 @@ export interface WithinOptions {
  */
 export async function within(transaction: Transaction, options: WithinOptions): Promise<StoreInTransaction> {
   const { tables, clock, deadlineMs } = options;
-  const run = runnerOf(transaction);
-  const database: Database = { tables, execute: guarded(run, clock, deadlineMs) };
-  const id = await transactionId(database);
+  const database: Database = { tables, execute: guarded(runnerOf(transaction), clock, deadlineMs) };
+  const { id, lockTimeout } = await sessionOf(database);
   const same = sql`pg_current_xact_id()::text = ${id}::text`;
   const assertSame = async (): Promise<void> => {
-    if ((await transactionId(database)) !== id) throw notOneTransaction();
+    // With what the host had set, so that its own statements wait for locks as long as before.
+    const session = await sessionOf(database, sql`set_config('lock_timeout', ${lockTimeout}::text, true)`);
+    if (session.id !== id) throw notOneTransaction();
   };
   return {
     async turn(turn) {
-      const applied = await applyTurns(database, [turn], { provided: same });
-      const receipt = applied.get(turn.turn);
-      if (receipt !== undefined) return receipt;
+      // Waiting ends on the server too: the host cannot roll back while its connection waits for somebody else.
+      const waiting = lockTimeout === '0' ? { lockTimeoutMs: Math.floor(deadlineMs * LOCK_SHARE) } : {};
+      const applied = await applyTurns(database, [turn], { ...waiting, provided: same });
       await assertSame();
-      return null;
+      return applied.get(turn.turn) ?? null;
     },
-    readByIdentity: (identity) => readOperationByIdentity(database, identity),
+    async readByIdentity(identity) {
+      const row = await readOperationByIdentity(database, identity);
+      // What this transaction itself wrote is seen by no other.
+      if (row === null) await assertSame();
+      return row;
+    },
   };
 }
 
-/** Assigned by being asked for, so that two statements of one transaction give the same and any others never do. */
-async function transactionId(database: Database): Promise<string | null> {
-  return await answerOf<string>(
-    database,
-    'transaction',
-    sql`select to_json(pg_current_xact_id()::text)::text as answer`,
-  );
+/** A wait for a lock has ended on the server before its deadline is over here. */
+const LOCK_SHARE = 0.8;
+
+/** What a session says of itself. */
+interface Session {
+  /** Assigned by being asked for, so that two statements of one transaction give the same and any others never do. */
+  readonly id: string;
+  readonly lockTimeout: string;
+}
+
+async function sessionOf(database: Database, lockTimeout = sql`current_setting('lock_timeout')`): Promise<Session> {
+  const query = sql`
+    select json_build_object('id', pg_current_xact_id()::text, 'lockTimeout', ${lockTimeout})::text as answer`;
+  const session = await answerOf<Session>(database, 'transaction', query);
+  if (session === null) throw noRows();
+  return session;
 }
 
 type Run = (statement: Statement) => Promise<unknown>;
 
-/** Drivers give an array of rows, or an object that holds one. */
+/** All statements of one submission share its deadline. */
 function guarded(run: Run, clock: Clock, deadlineMs: number): Executor {
+  const deadline = clock.monotonic() + deadlineMs;
   return async (statement) => {
     // Whatever a handle throws, also at once, becomes an error without its parameters.
     const running = (async () => run(statement))().catch((error: unknown) => {
       throw refusal(error);
     });
-    const result = await inTime(clock, deadlineMs, running, () =>
+    const leftMs = Math.max(0, deadline - clock.monotonic());
+    const result = await inTime(clock, leftMs, running, () =>
       transactionBroken('The transaction did not answer in time.', again),
     );
-    const rows = Array.isArray(result) ? result : result instanceof Object && 'rows' in result ? result.rows : null;
-    if (!Array.isArray(rows)) {
-      throw inputInvalid('The function given as tx returned no rows. Return the rows, or an object with rows.');
-    }
-    // Every statement of ours answers with rows of one text column; `answers` looks at each.
-    return rows as unknown as Rows;
+    // Drivers give an array of rows, or an object that holds one.
+    const rows = !Array.isArray(result) && isObject(result) && 'rows' in result ? result.rows : result;
+    if (!areRows(rows)) throw noRows();
+    return rows;
   };
+}
+
+/** Every statement of ours answers with one text column. */
+function areRows(rows: unknown): rows is Rows {
+  return (
+    Array.isArray(rows) &&
+    rows.every((row: unknown) => isObject(row) && 'answer' in row && typeof row.answer === 'string')
+  );
 }
 
 function runnerOf(transaction: unknown): Run {
@@ -103,7 +126,8 @@ function runnerOf(transaction: unknown): Run {
     };
   }
   throw inputInvalid(
-    'tx is no transaction. Give a Drizzle transaction, a node-postgres client, or a function (text, values) => rows.',
+    'tx is no transaction. Give a transaction of Drizzle, postgres or PGlite, a client of node-postgres, or a function ' +
+      '(text, values) => rows.',
   );
 }
 
@@ -111,24 +135,55 @@ function isCallable<Name extends string>(
   value: unknown,
   name: Name,
 ): value is Readonly<Record<Name, (...args: readonly unknown[]) => Promise<unknown>>> {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  if (!isObject(value) && typeof value !== 'function') return false;
   // Only asked whether it is there.
   return typeof (value as Readonly<Record<string, unknown>>)[name] === 'function';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 const again = 'Roll it back and run the whole transaction again; nothing of the submission was written outside of it.';
 
 function refusal(error: unknown): Error {
   const fault = databaseFault(error);
-  return fault === null
-    ? transactionBroken('The connection of the transaction was lost.', again)
-    : transactionBroken(`The database refused a statement in the transaction (SQLSTATE ${fault.code}).`, again, fault);
+  if (fault === null) {
+    return transactionBroken(
+      'A statement in the transaction got no answer: its connection was lost, or the function given as tx threw.',
+      again,
+    );
+  }
+  return transactionBroken(
+    `The database refused a statement in the transaction (SQLSTATE ${fault.code}).`,
+    remedies.find(({ states }) => states.includes(fault.code))?.remedy ?? again,
+    fault,
+  );
 }
+
+/** Where running the transaction again would end the same way. */
+const remedies = [
+  {
+    // No such table or schema, or no right to use it.
+    states: ['42P01', '3F000', '42501'],
+    remedy:
+      'tx must be a transaction on the database of the store, and its user needs the rights on the schema of Sagacity.',
+  },
+  { states: ['25006'], remedy: 'It is read-only: begin one that may write.' },
+  { states: ['25P02'], remedy: 'An earlier statement of it had failed, and the error of that one says why.' },
+];
 
 function notOneTransaction(): Error {
   return transactionBroken(
-    'Two statements given to tx ran in different transactions: either tx is a pool or a database and no transaction, or ' +
-      'the connection died and the driver went on without it (the postgres driver does).',
-    'Nothing of the submission was written. Give the transaction itself; with the postgres driver roll back and repeat.',
+    'Two statements given to tx ran in different transactions: either tx is a pool, a database or a client outside of a ' +
+      'transaction, or the connection died and the driver went on without it (the postgres driver does).',
+    'Give the transaction itself; with the postgres driver roll back and run it again, which does nothing twice.',
+  );
+}
+
+function noRows(): Error {
+  return inputInvalid(
+    'What was given as tx did not return the rows of a statement. Return them as objects with their columns by name, ' +
+      'in an array or in an object with rows.',
   );
 }

@@ -20,7 +20,13 @@ export {
   unknown,
 } from './domain/outcome.ts';
 export type { Cancelled, Decided, Decision, Doubt } from './orchestrator/decide.ts';
-export type { AnyOperation, Operator, Orchestrator, OrchestratorOptions } from './orchestrator/orchestrator.ts';
+export type {
+  AnyOperation,
+  Operator,
+  Orchestrator,
+  OrchestratorOptions,
+  SubmitOptions,
+} from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { Logger } from './ports/logger.ts';
 export type { RecordKind, Store, Transaction } from './ports/store.ts';

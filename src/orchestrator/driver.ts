@@ -6,6 +6,7 @@
 
 import { decode } from '../domain/codec.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
+import { isSagacityError } from '../domain/errors.ts';
 import { type Facts, isResubmission } from '../domain/policy.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
@@ -206,8 +207,11 @@ export class Driver {
     }
   }
 
-  /** Takes up an operation this worker has just claimed. One that cannot be read is left alone, and said. */
-  takeUp(claimed: OperationRow): void {
+  /**
+   * Takes up an operation this worker has just claimed; resolves when it has its slot, or its place in line, or waits.
+   * One that cannot be read is left alone, and said.
+   */
+  async takeUp(claimed: OperationRow): Promise<void> {
     const definition = this.#around.definitions.get(claimed.action);
     if (definition === undefined || this.#closed) return;
     let row: KernelRow;
@@ -225,6 +229,7 @@ export class Driver {
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
     if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
     this.#enqueue(held, () => this.#goOn(held));
+    await held.queue;
   }
 
   /** Leaves an operation, as it is, to a process that can read it; this one meets it again after a pause. */
@@ -312,7 +317,7 @@ export class Driver {
       if (this.#closed || this.#draining || this.#held.has(keyOf(ref))) return;
       const retaking = store.read(ref).then(
         (row) => {
-          if (row !== null && row.owner === worker.id && !this.#held.has(keyOf(ref))) this.takeUp(row);
+          if (row !== null && row.owner === worker.id && !this.#held.has(keyOf(ref))) void this.takeUp(row);
         },
         () => this.#retakeLater(ref),
       );
@@ -460,7 +465,9 @@ export class Driver {
           if (!held.dropped) await this.#goOn(held);
         });
       } catch (error) {
-        this.#around.logger.warn({ operation: held.ref.id, error }, 'look-up put off: the store did not answer');
+        // The sweep says once that the store does not answer; each operation in doubt would say it every second.
+        const level = isSagacityError(error) && error.retryable ? 'debug' : 'warn';
+        this.#around.logger[level]({ operation: held.ref.id, error }, 'look-up put off');
         held.lookup = null;
         again();
       } finally {
@@ -549,7 +556,7 @@ export class Driver {
         this.#around.logger.debug({ operation: held.ref.id }, 'claim lost: another worker holds the operation');
         this.#drop(held);
         // Moved on in our own name: a turn that had been in doubt was carried out after its repetition was refused.
-        if (row?.owner === held.worker && row.generation === held.generation) this.takeUp(row);
+        if (row?.owner === held.worker && row.generation === held.generation) void this.takeUp(row);
         return false;
       }
       held.told = this.#toldBy(row);

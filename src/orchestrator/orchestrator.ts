@@ -8,6 +8,7 @@ import {
   definitionInvalid,
   definitionMissing,
   idempotencyConflict,
+  inputInvalid,
   isSagacityError,
   orchestratorStopped,
 } from '../domain/errors.ts';
@@ -43,7 +44,7 @@ import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
 export interface OrchestratorOptions {
-  /** Where everything durable is: `pgliteStore('./data')`, `memoryStore()`. */
+  /** Where everything durable is: `postgresStore({ url })`, `pgliteStore('./data')`, `memoryStore()`. */
   readonly store: Store;
   /** Every operation that is submitted here; inverses they name are found by themselves. */
   readonly definitions: readonly AnyOperation[];
@@ -85,6 +86,11 @@ export type ForTenant<Fixed extends boolean> = Fixed extends true
   ? { readonly tenant?: never }
   : { readonly tenant: string };
 
+export interface SubmitOptions {
+  /** Your own transaction: the submission commits with it or not at all. */
+  readonly tx?: Transaction;
+}
+
 export interface Orchestrator<Fixed extends boolean = boolean> {
   /** Opens the store, takes up what was left and begins to work. Rejects with one clear error when it cannot. */
   start(): Promise<void>;
@@ -101,14 +107,14 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
    * transaction cannot carry it: roll back and run all of it again. Submit late in the transaction, because other
-   * submissions of the same identity wait for its end.
+   * submissions of the same identity wait for its end, and are rejected with STORE_UNAVAILABLE when it takes long.
    *
    * Without `start()` the operation is stored and waits for a process that works.
    */
   submit<Definition extends AnyOperation>(
     definition: Definition,
     input: SubmittedOf<Definition>,
-    ...options: PerCall<Fixed, { readonly tx?: Transaction }>
+    ...options: PerCall<Fixed, SubmitOptions>
   ): Promise<Run<OutputOf<Definition>, CodeOf<Definition>>>;
   /** The run of an operation that was submitted before, by its id. Rejects with OPERATION_NOT_FOUND. */
   run(id: string, ...options: PerCall<Fixed>): Promise<Run>;
@@ -139,6 +145,9 @@ type Phase = 'new' | 'started' | 'stopping';
 /** Claimed in one statement. */
 const CLAIM_LIMIT = 100;
 
+/** Of all slots, so many must be free before more is claimed between two sweeps: a claim is a write of its own. */
+const CLAIM_SHARE = 0.25;
+
 /** How long a stop waits for aborted executors and for the store, beyond its own `within`. */
 const STOP_PATIENCE_MS = 300;
 
@@ -162,7 +171,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const slots = new Slots(concurrencyOf(options.concurrency));
+  const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
   const watchers = new Watchers();
   const worker = new Worker({ store, clock, random, logger }, heartbeat, () => driver.dropAll());
   const driver: Driver = new Driver({
@@ -177,6 +186,11 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let cancelSweep: CancelTimer = () => {};
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
+  let claiming = false;
+  /** Claimed, and not yet in its slot or waiting. */
+  let arriving = 0;
+  /** There was more than there were slots for when it was last asked, or it could not be asked. */
+  let moreIsDue = false;
 
   function open(): Promise<void> {
     opening ??= store.open().catch((error: unknown) => {
@@ -222,10 +236,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     try {
       await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
       for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
-      while (phase === 'started' && slots.free > 0) {
-        const claimed = await claim(CLAIM_LIMIT);
-        if (claimed.length < CLAIM_LIMIT) break;
-      }
+      await claimDue();
       if (!storeAnswers) logger.info({ worker: worker.id }, 'the store answers again');
       storeAnswers = true;
     } catch (error) {
@@ -238,10 +249,41 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
+  /** Claims what is due, no more than there are slots for: the rest is free for other workers. One at a time. */
+  async function claimDue(): Promise<void> {
+    if (claiming) return;
+    claiming = true;
+    try {
+      do {
+        const room = Math.min(CLAIM_LIMIT, slots.free - arriving);
+        // Until the store says otherwise, also when it says nothing.
+        moreIsDue = true;
+        if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
+        moreIsDue = (await claim(room)).length === room;
+      } while (moreIsDue);
+    } finally {
+      claiming = false;
+    }
+  }
+
+  /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
+  function claimMore(): void {
+    if (!moreIsDue || slots.free - arriving < slots.size * CLAIM_SHARE) return;
+    claimDue().catch((error: unknown) => {
+      logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
+    });
+  }
+
   async function claim(limit: number, only?: OperationRef): Promise<readonly OperationRow[]> {
     try {
       const claimed = await store.claim(worker.id, actions, limit, only);
-      for (const row of claimed) driver.takeUp(row);
+      for (const row of claimed) {
+        arriving += 1;
+        void driver.takeUp(row).finally(() => {
+          arriving -= 1;
+          claimMore();
+        });
+      }
       return claimed;
     } catch (error) {
       // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
@@ -312,14 +354,19 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     const definition = definitions.get(given.action);
     if (definition === undefined || definition !== given)
       throw definitionMissing(given.action, definition !== undefined);
+    if (perCall !== undefined && 'tx' in perCall && perCall.tx === undefined) {
+      // Taken for none it would be sent although the caller rolled back.
+      throw inputInvalid('tx is undefined. Leave it out, or give the transaction.');
+    }
     const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     await ready('submit');
     const met =
       perCall?.tx === undefined
         ? await driver.submit(definition, ref, birth, phase === 'started')
         : await driver.submitWithin(definition, ref, birth, await within(perCall.tx));
-    const run = (submission: Submission) => runOf<never, never>(ref, submission, { store, clock, watchers });
-    if (met.created) return run('new');
+    const run = ({ tenant, id }: OperationRef, submission: Submission) =>
+      runOf<never, never>({ tenant, id }, submission, { store, clock, watchers });
+    if (met.created) return run(ref, 'new');
     const { row } = met;
     if (row.fingerprint !== birth.fingerprint) {
       const { tenant, action, key, id, fingerprint } = row;
@@ -330,7 +377,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         paths: differingPaths(decode(row.input), decode(birth.input), { volatile: definition.volatile }),
       });
     }
-    return run(isSettled(row.state) ? 'replayed' : 'joined');
+    return run(row, isSettled(row.state) ? 'replayed' : 'joined');
   }
 
   async function within(transaction: Transaction): Promise<StoreInTransaction> {

@@ -1,20 +1,23 @@
 /** How many attempts and look-ups this process carries out at once. A start is recorded only with a slot in hand. */
 export class Slots {
-  readonly #size: number;
+  readonly size: number;
   readonly #waiting: (() => void)[] = [];
   #taken = 0;
+  readonly #onFree: () => void;
 
-  constructor(size: number) {
-    this.#size = size;
+  /** `onFree` is called when a slot has come free that nobody waited for. */
+  constructor(size: number, onFree: () => void) {
+    this.size = size;
+    this.#onFree = onFree;
   }
 
   get free(): number {
-    return Math.max(0, this.#size - this.#taken);
+    return Math.max(0, this.size - this.#taken);
   }
 
   /** A slot at once, or null. The function gives it back; calling it again does nothing. */
   tryTake(): (() => void) | null {
-    if (this.#taken >= this.#size) return null;
+    if (this.#taken >= this.size) return null;
     this.#taken += 1;
     return this.#giver();
   }
@@ -34,8 +37,9 @@ export class Slots {
       if (given) return;
       given = true;
       const next = this.#waiting.shift();
-      if (next === undefined) this.#taken -= 1;
-      else next();
+      if (next !== undefined) return next();
+      this.#taken -= 1;
+      this.#onFree();
     };
   }
 }

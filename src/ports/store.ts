@@ -32,7 +32,7 @@ export interface Store {
   renew(worker: string, timeoutMs: number): Promise<boolean>;
   /** Marks dead every worker whose last renewal is older than `timeoutMs`, or (`'others'`) all but `worker`. */
   bury(worker: string, which: 'others' | { readonly timeoutMs: number }): Promise<number>;
-  /** Marks the worker dead and releases what it still owns, due at once. */
+  /** Marks the worker dead and releases what it still owns: due when it was due, and at once if it was under way. */
   retire(worker: string): Promise<void>;
 
   /**
@@ -45,8 +45,8 @@ export interface Store {
   /**
    * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are
    * unowned and due or handed something over, and those of dead or missing workers. With `only`, just that operation,
-   * due or not, if it is unowned or its owner is dead. Never touches what a living worker owns, and gives nothing to a
-   * worker that is dead itself. Oldest due first.
+   * due already or later; what rests, with no due time and nothing handed over, is left. Never touches what a living
+   * worker owns, and gives nothing to a worker that is dead itself. Oldest due first.
    */
   claim(
     worker: string,
@@ -78,11 +78,17 @@ export interface Store {
 /**
  * A transaction of the caller's own: Drizzle's (on node-postgres, `postgres` or PGlite), a client of node-postgres in a
  * transaction, a transaction of `postgres` or PGlite, or a function that runs one statement in it and gives its rows.
+ * The other members tell it from what only looks like one: a pool, a database.
  */
 export type Transaction =
-  | { readonly execute: (query: never) => PromiseLike<unknown> }
-  | { readonly unsafe: (text: never, values: never) => PromiseLike<unknown> }
-  | { readonly query: (text: never, values: never) => PromiseLike<unknown> }
+  | { readonly execute: (query: never) => PromiseLike<unknown>; readonly rollback: () => never }
+  | { readonly unsafe: (text: never, values: never) => PromiseLike<unknown>; readonly savepoint: unknown }
+  | { readonly unsafe: (text: never, values: never) => PromiseLike<unknown>; readonly release: unknown }
+  | {
+      readonly query: (text: never, values: never) => PromiseLike<unknown>;
+      readonly totalCount?: never;
+      readonly transaction?: never;
+    }
   | ((text: string, values: unknown[]) => PromiseLike<readonly object[] | { readonly rows: readonly object[] }>);
 
 /** What is written here commits with the caller's transaction, or not at all. Nothing is repeated and nothing in doubt. */

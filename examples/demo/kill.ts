@@ -27,10 +27,10 @@ const PATIENCE_MS = 90_000;
 export async function killAndRestart(
   provider: ScriptedProvider,
   start: StartProcess,
-  directory: string,
+  database: string,
   orderId: string,
 ): Promise<KilledAndRestarted> {
-  const args = [fileURLToPath(new URL('worker.ts', import.meta.url)), directory, provider.url, orderId];
+  const args = [fileURLToPath(new URL('worker.ts', import.meta.url)), database, provider.url, orderId];
   await provider.faults(['commit-then-hold'], 'payment');
   const logged = provider.logged(({ event, kind }) => event === 'HOLD' && kind === 'payment');
 

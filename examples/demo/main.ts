@@ -10,20 +10,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createOrchestrator } from 'sagacity';
-import { pgliteStore } from 'sagacity/pglite';
-import { spawnProvider } from 'sagacity/testing';
+import { privatePostgres, spawnProvider } from 'sagacity/testing';
 import { judged } from './judge.ts';
 import { startNode } from './kill.ts';
 import { scenarios } from './scenarios.ts';
 import { shopAt } from './shop.ts';
+import { storeIn } from './store.ts';
 import { type Line, tableOf, verdictOn } from './table.ts';
 
-const usage = `Usage: npm run demo -- [--json]
+const usage = `Usage: npm run demo -- [--postgres] [--json]
 
 Loses replies, kills a worker and asks twice, then counts the records at the provider.
 
   --json       one JSON object a line on stdout, the last {"summary":"demo",...}; progress on stderr
-  --postgres   not in this version
+  --postgres   on a PostgreSQL server that it starts for itself, instead of PGlite
   --cluster    not in this version
   --help       this text
 
@@ -39,7 +39,7 @@ const options = readOptions(process.argv.slice(2));
 if (options !== null) {
   const interrupted = interruption();
   try {
-    const ok = await Promise.race([demo(options.json), interrupted]);
+    const ok = await Promise.race([demo(options), interrupted]);
     process.exitCode = ok ? 0 : 1;
   } catch (error) {
     process.exitCode = 2;
@@ -63,7 +63,12 @@ function interruption(): Promise<false> {
   });
 }
 
-function readOptions(args: string[]): { json: boolean } | null {
+interface Options {
+  readonly json: boolean;
+  readonly postgres: boolean;
+}
+
+function readOptions(args: string[]): Options | null {
   try {
     const flag = { type: 'boolean', default: false } as const;
     const { values } = parseArgs({ args, options: { json: flag, postgres: flag, cluster: flag, help: flag } });
@@ -71,9 +76,10 @@ function readOptions(args: string[]): { json: boolean } | null {
       process.stdout.write(`${usage}\n`);
       return null;
     }
-    const missing = values.postgres ? '--postgres' : values.cluster ? '--cluster' : null;
-    if (missing === null) return { json: values.json };
-    complain(`${missing} is not in this version: the demo runs on PGlite. Leave it out.`);
+    if (!values.cluster) return values;
+    complain(
+      '--cluster is not in this version: the demo runs on PGlite, or with --postgres on PostgreSQL. Leave it out.',
+    );
   } catch (error) {
     complain(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   }
@@ -81,16 +87,18 @@ function readOptions(args: string[]): { json: boolean } | null {
   return null;
 }
 
-async function demo(json: boolean): Promise<boolean> {
+async function demo({ json, postgres }: Options): Promise<boolean> {
   const began = performance.now();
-  progress('opening the database and starting the provider');
   const root = await mkdtemp(join(tmpdir(), 'sagacity-demo-'));
   undo.push(() => rm(root, { recursive: true, force: true }));
+  const [database, workerDatabase] = postgres ? await databases() : [join(root, 'shop'), join(root, 'worker')];
+  progress('opening the database and starting the provider');
   const provider = await spawnProvider();
   undo.push(() => provider.close());
   const shop = shopAt(provider.url);
+  const store = storeIn(database);
   const orchestrator = createOrchestrator({
-    store: pgliteStore(join(root, 'shop')),
+    store,
     definitions: Object.values(shop),
     tenant: 'demo-shop',
     sweepEvery: '200ms',
@@ -106,7 +114,7 @@ async function demo(json: boolean): Promise<boolean> {
   const lines: Line[] = [];
   for (const scenario of scenarios) {
     progress(scenario.name);
-    const stage = { provider, orchestrator, shop, start, directory: join(root, 'worker') };
+    const stage = { provider, orchestrator, shop, start, workerDatabase };
     const { row } = await judged(scenario, stage, complain);
     if (interruptedBy !== null) return false;
     lines.push({ row, story: scenario.story });
@@ -116,9 +124,22 @@ async function demo(json: boolean): Promise<boolean> {
   const rows = lines.map(({ row }) => row);
   const ok = rows.length > 0 && rows.every((row) => row.ok);
   const ms = Math.round(performance.now() - began);
-  if (json) print({ summary: 'demo', scenarios: rows.length, store: 'pglite', ok, ms });
-  else process.stdout.write(`${tableOf(lines, inColour())}\n\n${verdictOn(rows, ms)}\n`);
+  if (json) print({ summary: 'demo', scenarios: rows.length, store: store.name, ok, ms });
+  else process.stdout.write(`${tableOf(lines, inColour())}\n\n${verdictOn(rows, ms, store.name)}\n`);
   return ok;
+}
+
+/** Two empty databases of a PostgreSQL server that is gone, with its data, when the demo is. */
+async function databases(): Promise<[string, string]> {
+  progress('starting a PostgreSQL server of its own');
+  const starting = privatePostgres();
+  // Told to end while the server starts, the demo still has to close it.
+  undo.push(async () => {
+    const cluster = await starting.catch(() => null);
+    await cluster?.close();
+  });
+  const cluster = await starting;
+  return [await cluster.createDatabase(), await cluster.createDatabase()];
 }
 
 /** Starts a process of ours, which is gone when the demo is. */

@@ -15,8 +15,8 @@ export interface Stage {
   readonly orchestrator: Orchestrator<true>;
   readonly shop: ReturnType<typeof shopAt>;
   readonly start: StartProcess;
-  /** A directory for a worker of its own. */
-  readonly directory: string;
+  /** A database for a worker of its own. */
+  readonly workerDatabase: string;
 }
 
 /** What was seen. Every claim must be true. */
@@ -76,8 +76,8 @@ export const scenarios: readonly Scenario[] = [
     story: 'SIGKILL after the provider stored: restarted, looked up',
     orderId: 'order-d',
     expected: { attempts: 1, lookups: 1, kills: 1, records: { payment: 1 }, states: [...once, 'unknown', 'succeeded'] },
-    async play({ provider, start, directory }, order) {
-      const { submission, ...told } = await killAndRestart(provider, start, directory, order.orderId);
+    async play({ provider, start, workerDatabase }, order) {
+      const { submission, ...told } = await killAndRestart(provider, start, workerDatabase, order.orderId);
       return { ...told, claims: { 'the restarted worker found its operation again': submission !== 'new' } };
     },
   },

@@ -34,10 +34,10 @@ export function tableOf(lines: readonly Line[], colour: boolean): string {
   ].join('\n');
 }
 
-export function verdictOn(rows: readonly Row[], ms: number): string {
+export function verdictOn(rows: readonly Row[], ms: number, store: string): string {
   const wrong = rows.filter(({ ok }) => !ok);
-  const seconds = (ms / 1000).toFixed(1);
+  const how = `store ${store}, ${(ms / 1000).toFixed(1)} s`;
   return wrong.length === 0
-    ? `Asked in its own process, the provider holds one record for each of the ${rows.length} orders: nothing was done twice, nothing was lost (${seconds} s).`
-    : `${wrong.length} of ${rows.length} scenarios went wrong: ${wrong.map(({ scenario }) => scenario.charAt(0)).join(', ')} (${seconds} s).`;
+    ? `Asked in its own process, the provider holds one record for each of the ${rows.length} orders: nothing was done twice, nothing was lost (${how}).`
+    : `${wrong.length} of ${rows.length} scenarios went wrong: ${wrong.map(({ scenario }) => scenario.charAt(0)).join(', ')} (${how}).`;
 }

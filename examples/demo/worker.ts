@@ -1,26 +1,28 @@
 /**
  * A worker in a process of its own, there to be killed. It submits one charge, waits for its end and prints one line.
- * It does exactly the same when it is started again: what it finds in its directory decides what happens. It ends
+ * It does exactly the same when it is started again: what it finds in its database decides what happens. It ends
  * with the process that started it.
  */
 
 import { createOrchestrator } from 'sagacity';
-import { pgliteStore } from 'sagacity/pglite';
 import { shopAt } from './shop.ts';
+import { storeIn } from './store.ts';
 import { toldBy } from './told.ts';
 
-const [directory, url, orderId] = process.argv.slice(2);
-if (directory === undefined || url === undefined || orderId === undefined) {
-  throw new Error('Usage: worker.ts DIRECTORY PROVIDER-URL ORDER-ID');
+const [database, url, orderId] = process.argv.slice(2);
+if (database === undefined || url === undefined || orderId === undefined) {
+  throw new Error('Usage: worker.ts DATABASE PROVIDER-URL ORDER-ID');
 }
 process.stdin.once('close', () => process.exit(3)).resume();
 
 const { chargeCard } = shopAt(url);
 const orchestrator = createOrchestrator({
-  store: pgliteStore(directory),
+  store: storeIn(database),
   definitions: [chargeCard],
   tenant: 'demo-shop',
   sweepEvery: '200ms',
+  // On a server the killed worker keeps its claim until it has missed its heartbeat: short, as somebody is watching.
+  heartbeat: { every: '500ms', timeout: '3s' },
 });
 await orchestrator.start();
 const run = await orchestrator.submit(chargeCard, { orderId, amount: 1200 });

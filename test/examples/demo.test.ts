@@ -1,4 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runExample } from './run-example.ts';
 
 const demo = 'examples/demo/main.ts';
@@ -8,48 +13,79 @@ const sentAgain = [...born, 'unknown', ...born, 'succeeded'];
 const lookedUp = [...born, 'unknown', 'succeeded'];
 const one = { kills: 0, providerRecords: 1, expectedRecords: 1, ok: true };
 
-describe('the demo, asked for lines of JSON', () => {
-  test('shows one record at the provider for every way to lose a reply or ask twice', async () => {
-    const ran = await runExample(demo, ['--json']);
+/** The demo's folder for everything temporary. */
+let folder: string;
 
-    expect(ran.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('demo: '))).toEqual([]);
-    const lines = ran.stdout.trimEnd().split('\n').map(parsed);
-    expect(lines.slice(0, -1)).toEqual(
-      [
-        { ...one, scenario: 'A', attempts: 2, lookups: 0, records: { job: 1 }, states: sentAgain },
-        { ...one, scenario: 'B', attempts: 2, lookups: 0, records: { job: 1 }, states: sentAgain },
-        { ...one, scenario: 'C', attempts: 1, lookups: 1, records: { job: 1 }, states: lookedUp },
-        { ...one, scenario: 'D', attempts: 1, lookups: 1, records: { payment: 1 }, states: lookedUp, kills: 1 },
-        { ...one, scenario: 'E', attempts: 1, lookups: 0, records: { payment: 1 }, states: [...born, 'succeeded'] },
-        { ...one, scenario: 'F', attempts: 1, lookups: 0, records: { payment: 1 }, states: [...born, 'succeeded'] },
-        {
-          ...{ ...one, scenario: 'H', attempts: 1, lookups: 0, records: { email: 1 } },
-          states: [...born, 'unknown', 'escalated', 'succeeded'],
-        },
-      ].map(({ scenario, ...row }) => ({
-        ...row,
-        scenario: expect.stringMatching(new RegExp(`^${scenario} `)),
-        ms: expect.any(Number),
-      })),
-    );
-    expect(lines.at(-1)).toEqual({ summary: 'demo', scenarios: 7, store: 'pglite', ok: true, ms: expect.any(Number) });
-    expect(ran.code).toBe(0);
-  }, 180_000);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
+  // The PostgreSQL server may be another user.
+  await chmod(folder, 0o755);
+  vi.stubEnv('TMPDIR', folder);
+});
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('the demo, asked for lines of JSON', () => {
+  test.each([
+    ['pglite', []],
+    ['postgres', ['--postgres']],
+  ])(
+    'shows one record at the provider for every way to lose a reply or ask twice, on %s',
+    async (store, flags) => {
+      const ran = await runExample(demo, [...flags, '--json']);
+
+      expect(ran.stderr.split('\n').filter((line) => line !== '' && !line.startsWith('demo: '))).toEqual([]);
+      const lines = ran.stdout.trimEnd().split('\n').map(parsed);
+      expect(lines.slice(0, -1)).toEqual(
+        [
+          { ...one, scenario: 'A', attempts: 2, lookups: 0, records: { job: 1 }, states: sentAgain },
+          { ...one, scenario: 'B', attempts: 2, lookups: 0, records: { job: 1 }, states: sentAgain },
+          { ...one, scenario: 'C', attempts: 1, lookups: 1, records: { job: 1 }, states: lookedUp },
+          { ...one, scenario: 'D', attempts: 1, lookups: 1, records: { payment: 1 }, states: lookedUp, kills: 1 },
+          { ...one, scenario: 'E', attempts: 1, lookups: 0, records: { payment: 1 }, states: [...born, 'succeeded'] },
+          { ...one, scenario: 'F', attempts: 1, lookups: 0, records: { payment: 1 }, states: [...born, 'succeeded'] },
+          {
+            ...{ ...one, scenario: 'H', attempts: 1, lookups: 0, records: { email: 1 } },
+            states: [...born, 'unknown', 'escalated', 'succeeded'],
+          },
+        ].map(({ scenario, ...row }) => ({
+          ...row,
+          scenario: expect.stringMatching(new RegExp(`^${scenario} `)),
+          ms: expect.any(Number),
+        })),
+      );
+      expect(lines.at(-1)).toEqual({ summary: 'demo', scenarios: 7, store, ok: true, ms: expect.any(Number) });
+      expect(ran.code).toBe(0);
+      expect(await leftBehind()).toEqual([]);
+    },
+    180_000,
+  );
 });
 
 describe('the demo, asked for what it cannot do', () => {
-  test.each(['--postgres', '--cluster'])(
-    'says in one line that %s is not there, and prints no result',
-    async (flag) => {
-      const ran = await runExample(demo, [flag]);
+  test('says in one line that --cluster is not there, and prints no result', async () => {
+    const ran = await runExample(demo, ['--cluster']);
 
-      expect(ran).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: expect.stringMatching(/^--\w+ is not in this version: .+\n$/),
-      });
-    },
-  );
+    expect(ran).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^--cluster is not in this version: .+\n$/),
+    });
+  });
+
+  test('passes on why there is no PostgreSQL, prints no result, and leaves nothing', async () => {
+    vi.stubEnv('SAGACITY_TEST_POSTGRES', 'elsewhere');
+
+    const ran = await runExample(demo, ['--postgres']);
+
+    expect(ran.code).toBe(2);
+    expect(ran.stdout).toBe('');
+    expect(ran.stderr).toContain('The demo could not run: SAGACITY_TEST_POSTGRES is "elsewhere".');
+    expect(await leftBehind()).toEqual([]);
+  });
 
   test('shows its usage for an option it does not know', async () => {
     const ran = await runExample(demo, ['--jsno']);
@@ -68,6 +104,16 @@ describe('the demo, asked for help', () => {
     expect(ran.stdout).toMatch(/^Usage: npm run demo/);
   });
 });
+
+/** Our folders in the demo's, and the processes that were started with one of them. */
+async function leftBehind(): Promise<string[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
+  const names = await readdir(folder);
+  return [
+    ...names.filter((name) => name.startsWith('sagacity-')),
+    ...stdout.split('\n').filter((command) => command.includes(folder)),
+  ];
+}
 
 function parsed(line: string): unknown {
   return JSON.parse(line);

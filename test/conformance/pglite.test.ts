@@ -235,6 +235,17 @@ describe('a store on an instance of the host', () => {
 
   afterAll(() => instance.close());
 
+  test('does not wait for ever for a transaction of the host in which it is opened', async () => {
+    const hasty = pgliteStore({ instance, deadlineMs: 20 });
+
+    const opening = instance.transaction(() => hasty.open());
+
+    await expect(opening).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('before a transaction of it is open'),
+    });
+  });
+
   test('opens as often as one likes, and leaves the instance open when it closes', async () => {
     const another = pgliteStore({ instance });
     await another.open();

@@ -11,8 +11,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = await readFile(join(root, 'README.md'), 'utf8');
 const lines = readme.trimEnd().split('\n');
 
-/** What the README takes for granted: the companies its shop calls. */
+/** What the README takes for granted: the companies its shop calls, and the shop's own database. */
 const companies = `
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { pgTable, text } from 'drizzle-orm/pg-core';
+declare const db: NodePgDatabase;
+const orders = pgTable('orders', { id: text() });
 declare const bank: {
   charge(
     amount: number,
@@ -29,6 +33,9 @@ describe('the TypeScript of the README', () => {
     folder = await mkdtemp(join(tmpdir(), 'sagacity-readme-'));
     await mkdir(join(folder, 'node_modules'));
     await symlink(root, join(folder, 'node_modules', 'sagacity'));
+    for (const peer of ['drizzle-orm', '@types', 'pg']) {
+      await symlink(join(root, 'node_modules', peer), join(folder, 'node_modules', peer));
+    }
     await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -7,16 +7,19 @@ import vm from 'node:vm';
 import { PGlite } from '@electric-sql/pglite';
 import { createOrchestrator, failed, type Finding, notApplied, operation, succeeded, typed, unknown } from 'sagacity';
 import { pgliteStore } from 'sagacity/pglite';
+import { postgresStore } from 'sagacity/postgres';
 import { memoryStore, scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { isUnstorable } from '../../src/domain/unstorable.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { gate, type Script, scriptedCharge, type Sending } from '../support/scripted-charge.ts';
+import { freshDatabase } from '../support/postgres.ts';
 import { reached } from '../support/world.ts';
 
 let provider: ScriptedProvider;
 let instance: PGlite;
+let url: string;
 let orders = 0;
 const toClose: (() => Promise<void>)[] = [];
 const crashes: unknown[] = [];
@@ -25,7 +28,7 @@ const noteCrash = (error: unknown) => void crashes.push(error);
 beforeAll(async () => {
   process.on('unhandledRejection', noteCrash);
   provider = await scriptedProvider();
-  instance = await PGlite.create();
+  [instance, url] = await Promise.all([PGlite.create(), freshDatabase()]);
 });
 
 afterEach(async () => {
@@ -43,6 +46,7 @@ afterAll(async () => {
 const stores: [string, () => Store][] = [
   ['in memory', () => memoryStore()],
   ['in PGlite', () => pgliteStore({ instance })],
+  ['on PostgreSQL', () => postgresStore({ url, migrate: true })],
 ];
 
 describe.each(stores)('an executor that made an effect, with a store %s,', (_, newStore) => {

@@ -81,12 +81,16 @@ export async function reached(run: Run<unknown, string>, ...states: OperationSta
 }
 
 /** Waits until `look` finds something, looking again whenever the event loop has turned; fails after ten seconds. */
-export async function until<Found>(look: () => Promise<Found | null> | Found | null, what: string): Promise<Found> {
-  const deadline = performance.now() + 10_000;
+export async function until<Found>(
+  look: () => Promise<Found | null> | Found | null,
+  what: string,
+  withinMs = 10_000,
+): Promise<Found> {
+  const deadline = performance.now() + withinMs;
   for (;;) {
     const found = await look();
     if (found !== null) return found;
-    if (performance.now() > deadline) throw new Error(`Waited ten seconds for ${what}.`);
+    if (performance.now() > deadline) throw new Error(`Waited ${withinMs / 1000} seconds for ${what}.`);
     await new Promise<void>((resume) => setImmediate(resume));
   }
 }

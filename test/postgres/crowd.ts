@@ -1,0 +1,73 @@
+/**
+ * Tables of any size, for asking what statements cost in them. Nearly all operations are settled, as in a shop that has
+ * run for a year: of a million a tenth waits for a later time, some hundred are due, and a hundred are being worked on.
+ */
+
+import type postgres from 'postgres';
+import type { Identity, OperationRef } from 'sagacity/testing';
+import { ACTION } from './turns.ts';
+
+/** Who owns what is being worked on. Alive, unlike six others. */
+export const WORKERS = ['worker-1', 'worker-2', 'worker-3', 'worker-4'] as const;
+
+/** Every how many operations there is one like this. The numbers of the operations decide, so that all can be named. */
+const every = { owned: 10_000, due: 3_000, doubtful: 1_000, later: 10, handedOver: 20_000 } as const;
+const remainder = { owned: 1, due: 2, doubtful: 3, later: 4 } as const;
+
+/** Makes the tables hold `size` operations that held `before`, in the order of their keys. Two records for each. */
+export async function growTo(sql: postgres.Sql, before: number, size: number): Promise<void> {
+  const numbers = sql`
+    generate_series(0, 2) as shop
+    cross join lateral generate_series(${before}::int, ${size - 1}::int) as n
+    where n % 3 = shop`;
+  const is = (kind: keyof typeof remainder) => sql`n % ${every[kind]}::int = ${remainder[kind]}::int`;
+  await sql`
+    insert into sagacity.worker (id, beat_at, dead_at)
+    select 'worker-' || n, now(), case when n > ${WORKERS.length}::int then now() end
+    from generate_series(1, 10) as n
+    on conflict do nothing`;
+  await sql`
+    insert into sagacity.operation (
+      tenant, id, action, key, provider_key, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
+      created_at, doubted_at, input, snapshot
+    )
+    select
+      'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), ${ACTION}, 'order-' || lpad(n::text, 7, '0'), 'key', 'print',
+      case when ${is('owned')} then 'worker-' || 1 + (n / ${every.owned}::int) % 4 end,
+      1, 1, 'turn', 'turn',
+      case
+        when ${is('owned')} then 'in-progress'
+        when ${is('doubtful')} then 'unknown'
+        when ${is('due')} or ${is('later')} then 'pending'
+        else 'succeeded'
+      end,
+      now() - interval '1 hour',
+      case
+        when ${is('due')} then now() - n % 60 * interval '1 second'
+        when ${is('later')} then now() + interval '1 day' + n % 3600 * interval '1 second'
+      end,
+      now() - interval '1 hour',
+      case when ${is('doubtful')} then now() - n % 3600 * interval '1 second' end,
+      '{}', '{}'
+    from ${numbers}`;
+  await sql`
+    insert into sagacity.attempt (tenant, operation, revision, n, kind, number, at, body)
+    select 'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), revision, 0, 'start', 1, now(), '{}'
+    from (select shop, n from ${numbers}) as numbers cross join generate_series(0, 1) as revision`;
+  await sql`
+    insert into sagacity.handover (tenant, operation, id, body, at)
+    select 'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), 'said', '{}', now()
+    from ${numbers} and n % ${every.handedOver}::int in (${remainder.owned}::int, ${remainder.doubtful}::int)`;
+}
+
+/** The operation of this number. */
+export function operationAt(n: number): OperationRef & Identity {
+  const digits = String(n).padStart(7, '0');
+  return { tenant: `shop-${n % 3}`, id: `op-${digits}`, action: ACTION, key: `order-${digits}` };
+}
+
+/** The nth operation that is being worked on, and by whom. */
+export function ownedAt(nth: number): { readonly ref: OperationRef; readonly owner: string } {
+  const { tenant, id } = operationAt(nth * every.owned + remainder.owned);
+  return { ref: { tenant, id }, owner: `worker-${1 + (nth % WORKERS.length)}` };
+}

@@ -1,0 +1,202 @@
+/**
+ * What operations cost a server, counted in transactions that wrote: the ids of transactions, which the server gives to
+ * those only. Nothing else writes in this cluster, and heartbeats are longer than the run.
+ */
+
+import type postgres from 'postgres';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createOrchestrator, isSagacityError, type Orchestrator, type Run, type Store } from 'sagacity';
+import { postgresStore } from 'sagacity/postgres';
+import { privatePostgres, type PrivatePostgres, scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
+import { figure } from '../support/figures.ts';
+import { databaseAt } from '../support/postgres.ts';
+import { chargeCard } from '../support/shop.ts';
+import { until } from '../support/world.ts';
+
+const order = { orderId: 'order-17', amount: 1200 };
+
+let cluster: PrivatePostgres;
+let onlooker: postgres.Sql;
+let shop: Shop;
+
+beforeAll(async () => {
+  cluster = await privatePostgres({ settings: { autovacuum: 'off' } });
+  onlooker = databaseAt(cluster.url);
+});
+
+afterEach(() => shop.close());
+
+afterAll(async () => {
+  await onlooker.end();
+  await cluster.close();
+});
+
+interface Shop {
+  readonly provider: ScriptedProvider;
+  readonly orchestrator: Orchestrator<true>;
+  readonly charge: ReturnType<typeof chargeCard>;
+  /** Resolves when the orchestrator has looked for work so many times more. */
+  swept(times: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function opened(): Promise<Shop> {
+  const provider = await scriptedProvider();
+  const charge = chargeCard(provider.url);
+  const url = await cluster.createDatabase();
+  const store = sweepsCounted(postgresStore({ url, migrate: true }));
+  const orchestrator = createOrchestrator({
+    ...{ store, definitions: [charge], tenant: 'shop-1', concurrency: 256, sweepEvery: '50ms' },
+    heartbeat: { every: '10m', timeout: '30m' },
+  });
+  await orchestrator.start();
+  return {
+    ...{ provider, orchestrator, charge },
+    async swept(times) {
+      const enough = store.sweeps() + times;
+      await until(() => (store.sweeps() >= enough ? true : null), `${times} sweeps`);
+    },
+    async close() {
+      await provider.release();
+      await orchestrator.stop({ within: '2s' });
+      await provider.close();
+    },
+  };
+}
+
+function sweepsCounted(store: Store): Store & { sweeps(): number } {
+  let answered = 0;
+  return {
+    ...store,
+    async claim(...args) {
+      const claimed = await store.claim(...args);
+      answered += 1;
+      return claimed;
+    },
+    sweeps: () => answered,
+  };
+}
+
+/** How many transactions wrote while `work` was done and in some sweeps after it. */
+async function writesOf(work: () => Promise<unknown>): Promise<number> {
+  const before = await nextTransaction();
+  await work();
+  await shop.swept(5);
+  return (await nextTransaction()) - before;
+}
+
+/** The id that the next transaction gets that writes. Asking takes none. */
+async function nextTransaction(): Promise<number> {
+  const [row] = await onlooker<{ next: number }[]>`select pg_snapshot_xmax(pg_current_snapshot())::text::int as next`;
+  return row?.next ?? Number.NaN;
+}
+
+async function ended(run: Run<unknown, string>): Promise<string> {
+  return (await run.result({ within: '20s' })).status;
+}
+
+describe('an operation alone', () => {
+  test('is written by two transactions when it goes well: start and end', async () => {
+    shop = await opened();
+
+    const writes = await writesOf(async () => {
+      expect(await ended(await shop.orchestrator.submit(shop.charge, order))).toBe('succeeded');
+    });
+
+    figure('write transactions of an operation that goes well', writes, 2);
+    expect(writes).toBe(2);
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+
+  test('is written by three when its reply is lost and it is found', async () => {
+    shop = await opened();
+    await shop.provider.faults(['commit-then-drop']);
+
+    const writes = await writesOf(async () => {
+      expect(await ended(await shop.orchestrator.submit(shop.charge, order))).toBe('succeeded');
+    });
+
+    figure('write transactions of an operation that is looked up', writes, 3);
+    expect(writes).toBe(3);
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+});
+
+describe('a second submission', () => {
+  test('that joins an attempt on its way writes nothing', async () => {
+    shop = await opened();
+    await shop.provider.faults(['commit-then-hold']);
+    const first = await shop.orchestrator.submit(shop.charge, order);
+    await shop.provider.logged(({ event }) => event === 'HOLD');
+    let second: Run<unknown, string> | undefined;
+
+    const writes = await writesOf(async () => {
+      second = await shop.orchestrator.submit(shop.charge, order);
+    });
+
+    figure('write transactions of a join', writes, 0);
+    expect(writes).toBe(0);
+    expect(second).toMatchObject({ id: first.id, submission: 'joined' });
+  });
+
+  test('of what is settled writes nothing', async () => {
+    shop = await opened();
+    const first = await shop.orchestrator.submit(shop.charge, order);
+    await ended(first);
+    let second: Run<unknown, string> | undefined;
+
+    const writes = await writesOf(async () => {
+      second = await shop.orchestrator.submit(shop.charge, order);
+    });
+
+    figure('write transactions of a replay', writes, 0);
+    expect(writes).toBe(0);
+    expect(second).toMatchObject({ id: first.id, submission: 'replayed' });
+  });
+
+  test('that is in conflict writes nothing', async () => {
+    shop = await opened();
+    await ended(await shop.orchestrator.submit(shop.charge, order));
+    let refusal: unknown;
+
+    const writes = await writesOf(async () => {
+      refusal = await shop.orchestrator.submit(shop.charge, { ...order, amount: 1 }).catch((error: unknown) => error);
+    });
+
+    figure('write transactions of a conflict', writes, 0);
+    expect(writes).toBe(0);
+    expect(isSagacityError(refusal, 'IDEMPOTENCY_CONFLICT')).toBe(true);
+  });
+});
+
+describe('256 operations that are submitted at once', () => {
+  test('are written by fewer transactions than there are operations, all starts and ends together', async () => {
+    shop = await opened();
+    const orders = Array.from({ length: 256 }, (_, n) => ({ orderId: `order-${n}`, amount: 100 }));
+
+    const writes = await writesOf(async () => {
+      const runs = await Promise.all(orders.map((each) => shop.orchestrator.submit(shop.charge, each)));
+      const ends = await Promise.all(runs.map(ended));
+      expect(new Set(ends)).toEqual(new Set(['succeeded']));
+    });
+
+    figure('write transactions of 256 operations that are submitted at once', writes, 255);
+    expect(writes).toBeLessThan(256);
+    expect(await shop.provider.records()).toHaveLength(256);
+  });
+});
+
+describe('an orchestrator with nothing to do', () => {
+  test('writes nothing when it looks for work, also while an attempt is on its way', async () => {
+    shop = await opened();
+    await ended(await shop.orchestrator.submit(shop.charge, order));
+    await shop.provider.faults(['commit-then-hold']);
+    await shop.orchestrator.submit(shop.charge, { ...order, orderId: 'order-18' });
+    await shop.provider.logged(({ event }) => event === 'HOLD');
+
+    const writes = await writesOf(() => shop.swept(20));
+
+    figure('write transactions of twenty sweeps that find nothing', writes, 0);
+    expect(writes).toBe(0);
+  });
+});

@@ -1,0 +1,87 @@
+/** Every statement that the store sends while it works, taken from the code that sends it, with values of a crowd. */
+
+import type { Turn } from 'sagacity/testing';
+import { rendered, type Statement, type StatementName } from '../../src/adapters/postgres/executor.ts';
+import { tablesIn } from '../../src/adapters/postgres/schema.ts';
+import { applyTurns } from '../../src/adapters/postgres/turn.ts';
+import { verbs } from '../../src/adapters/postgres/verbs.ts';
+import { operationAt, ownedAt, WORKERS } from './crowd.ts';
+import { ACTION, birth, fresh, move } from './turns.ts';
+
+/** One statement as it would be sent. */
+export interface Sent {
+  readonly title: string;
+  readonly name: StatementName;
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** How many pages it may touch, in tables of any size. */
+  readonly pagesMax: number;
+}
+
+/** Turns in a full statement. */
+export const FULL = 128;
+/** Operations in a full claim. */
+export const CLAIM_LIMIT = 100;
+
+const tables = tablesIn('sagacity');
+const [worker] = WORKERS;
+
+/** All of them, those with several shapes more than once. */
+export async function everyStatement(): Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  let title = '';
+  let pagesMax = 0;
+  const execute = async (statement: Statement) => {
+    sent.push({ title, name: statement.name, pagesMax, ...rendered(statement) });
+    return [];
+  };
+  const database = { execute, tables };
+  const all = verbs({ read: execute, write: execute, renew: execute }, tables);
+  const one = operationAt(7);
+  const turn = (turns: readonly Turn[]) => () => applyTurns(database, turns, { lockTimeoutMs: 50 });
+  const calls: Readonly<Record<string, readonly [number, () => Promise<unknown>]>> = {
+    'a turn that is a birth': [60, turn(births(1))],
+    'a turn that is a move': [60, turn(moves(1))],
+    'a full statement of births': [4_000, turn(births(FULL))],
+    'a full statement of moves': [4_000, turn(moves(FULL))],
+    'a full statement of both': [4_000, turn([...births(FULL / 2), ...moves(FULL / 2)])],
+    'a full claim of what is due': [5_000, () => all.claim(worker, [ACTION, 'email.send'], CLAIM_LIMIT)],
+    'a claim of one operation': [60, () => all.claim(worker, [ACTION], 1, one)],
+    'an enlistment': [20, () => all.enlist(fresh('worker'))],
+    'a renewal': [20, () => all.renew(worker, 15_000)],
+    'the burial of the late': [20, () => all.bury(worker, { timeoutMs: 15_000 })],
+    'the burial of all others': [20, () => all.bury(worker, 'others')],
+    'a retirement': [800, () => all.retire(worker)],
+    'a hand-over': [20, () => all.handOver({ ...one, handoverId: 'more', body: {} })],
+    'the question what was handed over': [200, () => all.handedOver(worker, CLAIM_LIMIT)],
+    'a reading by id': [20, () => all.read(one)],
+    'a reading by identity': [20, () => all.readByIdentity(one)],
+    'a reading of records': [20, () => all.records(one)],
+    'the first page of doubts': [400, () => all.doubts({ tenant: null, limit: 50, after: null })],
+    'a later page of doubts': [400, () => all.doubts({ tenant: null, limit: 50, after: operationAt(3) })],
+    "the first page of a tenant's doubts": [1_500, () => all.doubts({ tenant: 'shop-0', limit: 50, after: null })],
+    "a later page of a tenant's doubts": [
+      1_500,
+      () => all.doubts({ tenant: 'shop-0', limit: 50, after: operationAt(3) }),
+    ],
+  };
+  for (const [of, [max, call]] of Object.entries(calls)) {
+    title = of;
+    pagesMax = max;
+    // oxlint-disable-next-line no-await-in-loop -- what is sent takes the title of its call
+    await call();
+  }
+  return sent;
+}
+
+function births(count: number): Turn[] {
+  return Array.from({ length: count }, (_, n) => birth(`shop-${n % 3}`, { owner: worker, takes: ['said'] }));
+}
+
+/** Of what is being worked on; in a crowd of a million a hundred of them move, the others find no row. */
+function moves(count: number): Turn[] {
+  return Array.from({ length: count }, (_, n) => {
+    const { ref, owner } = ownedAt(n);
+    return move(ref, { owner, generation: 1, revision: 1 }, { takes: ['said'] });
+  });
+}

@@ -1,0 +1,185 @@
+/**
+ * G14 at the database. Two tenants have operations of the same id, action, key and hand-overs; every statement that
+ * serves one of them leaves the other as it was. Then each condition on the tenant is cut out of its statement, one at a
+ * time, and the same look must find that the tenants have met: a statement without its tenant fails this test.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { type Database, type Executor, rendered, type StatementName } from '../../src/adapters/postgres/executor.ts';
+import { tables } from '../../src/adapters/postgres/schema.ts';
+import { applyTurns } from '../../src/adapters/postgres/turn.ts';
+import { type Verbs, verbs } from '../../src/adapters/postgres/verbs.ts';
+import type postgres from 'postgres';
+import { migrate } from 'sagacity/postgres';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { databaseAt, freshDatabase } from '../support/postgres.ts';
+import { ACTION, birth, move } from './turns.ts';
+
+let sql: postgres.Sql;
+
+beforeAll(async () => {
+  const url = await freshDatabase();
+  await migrate({ url });
+  sql = databaseAt(url);
+});
+
+afterAll(() => sql.end());
+
+type Edit = (name: StatementName, text: string) => string;
+
+/** Both tenants as the database has them, and the verbs on it; `edit` may change a statement on its way. */
+interface Houses {
+  readonly store: Verbs;
+  readonly database: Database;
+  /** Where nothing is edited. */
+  readonly exact: Database;
+  readonly mine: string;
+  readonly other: string;
+  readonly worker: string;
+}
+
+async function houses(edit: Edit): Promise<Houses> {
+  await sql`truncate sagacity.operation, sagacity.handover, sagacity.worker`;
+  const exact: Database = { tables, execute: run((_, text) => text) };
+  const database: Database = { tables, execute: run(edit) };
+  // Named so that whoever takes the first row that fits takes the other's.
+  const [mine, other, worker] = [`b-${randomUUID()}`, `a-${randomUUID()}`, `worker-${randomUUID()}`];
+  const setUp = verbs({ read: exact.execute, write: exact.execute, renew: exact.execute }, tables);
+  await setUp.enlist(worker);
+  for (const tenant of [mine, other]) {
+    const of = { records: [{ kind: 'moved' as const, attempt: null, body: { of: tenant } }] };
+    await applyTurns(exact, [birth(tenant, { id: 'op-1', key: 'order-17', owner: worker, state: 'unknown', ...of })]);
+    await applyTurns(exact, [birth(tenant, { id: 'op-2', key: 'order-18', generation: 0, state: 'escalated', ...of })]);
+    await applyTurns(exact, [birth(tenant, { id: 'op-3', key: 'order-19', owner: worker, ...of })]);
+    await applyTurns(exact, [birth(tenant, { id: 'op-4', key: 'order-20', generation: 0, state: 'succeeded', ...of })]);
+    await setUp.handOver({ tenant, id: 'op-1', handoverId: 'h-1', body: { of: tenant } });
+    await setUp.handOver({ tenant, id: 'op-2', handoverId: 'h-1', body: { of: tenant } });
+  }
+  await setUp.handOver({ tenant: other, id: 'op-4', handoverId: 'h-1', body: { of: other } });
+  const { execute } = database;
+  const store = verbs({ read: execute, write: execute, renew: execute }, tables);
+  return { store, exact, database, mine, other, worker };
+}
+
+function run(edit: Edit): Executor {
+  return async (statement) => {
+    const { text, values } = rendered(statement);
+    return await sql.unsafe<Record<string, unknown>[]>(edit(statement.name, text), [...values] as (string | number)[]);
+  };
+}
+
+async function stored(tenant: string): Promise<unknown> {
+  const operations = await sql`select * from sagacity.operation where tenant = ${tenant} order by id`;
+  const records = await sql`select * from sagacity.attempt where tenant = ${tenant} order by operation, revision, n`;
+  const handovers = await sql`select * from sagacity.handover where tenant = ${tenant} order by operation, id`;
+  return structuredClone({ operations: [...operations], records: [...records], handovers: [...handovers] });
+}
+
+/** What betrays that the tenants have met: the other one's rows changed, or something of it was told. */
+async function meetings({ store, exact, database, mine, other, worker }: Houses): Promise<readonly string[]> {
+  const found: string[] = [];
+  const see = (what: string, seen: unknown, expected: unknown) => {
+    if (JSON.stringify(seen) !== JSON.stringify(expected)) found.push(what);
+  };
+  const of = (tenant: string, id: string) => ({ tenant, id });
+  const names = (rows: readonly { readonly tenant: string; readonly id: string }[]) =>
+    rows.map(({ tenant, id }) => `${tenant} ${id}`).sort();
+  const [first, second, third] = [of(mine, 'op-1'), of(mine, 'op-2'), of(mine, 'op-3')];
+  const before = await stored(other);
+
+  const read = [];
+  for (const tenant of [mine, other]) {
+    read.push(await store.read(of(tenant, 'op-1')));
+    read.push(await store.readByIdentity({ tenant, action: ACTION, key: 'order-17' }));
+  }
+  see(
+    'one was read for the other',
+    read.map((row) => row?.tenant),
+    [mine, mine, other, other],
+  );
+  const told = [
+    ...read.slice(0, 2),
+    await store.records(first),
+    await store.doubts({ tenant: mine, limit: 10, after: null }),
+    await store.claim(worker, [ACTION], 10, second),
+  ];
+  const page = await store.doubts({ tenant: mine, limit: 10, after: first });
+  const was = { owner: worker, generation: 1, revision: 1 };
+  await applyTurns(database, [move(first, was, { owner: null, state: 'succeeded', takes: ['h-1'] })]);
+  see('the other tenant was changed', await stored(other), before);
+  see('something of the other tenant was told', JSON.stringify(told).includes(other), false);
+  see('a page began elsewhere', names(page), names([second]));
+
+  see('claimed for a hand-over to another', await store.claim(worker, [ACTION], 10, of(mine, 'op-4')), []);
+  await applyTurns(exact, [move(of(other, 'op-4'), { owner: null, generation: 0, revision: 1 }, { takes: ['h-1'] })]);
+
+  await store.handOver({ ...third, handoverId: 'h-2', body: { of: mine } });
+  const handed = await store.handedOver(worker, 10);
+  see('hand-overs of one were counted for the other', names(handed), names([of(other, 'op-1'), second, third]));
+
+  await applyTurns(exact, [move(of(other, 'op-1'), was, { owner: null, state: 'succeeded', takes: ['h-1'] })]);
+  await applyTurns(exact, [move(of(other, 'op-2'), { owner: null, generation: 0, revision: 1 }, { takes: ['h-1'] })]);
+  await store.handOver({ ...first, handoverId: 'h-3', body: { of: mine } });
+  see('claimed for another', names(await store.claim(worker, [ACTION], 10)), names([first]));
+  await applyTurns(exact, [move(first, { ...was, generation: 2, revision: 2 }, { owner: null })]);
+  await store.handOver({ ...of(other, 'op-1'), handoverId: 'h-4', body: { of: other } });
+  const both = await store.claim(worker, [ACTION], 10);
+  see('claimed twice', names(both), names([first, of(other, 'op-1')]));
+  const mixed = both.filter(({ tenant, handovers }) => handovers.some((handover) => handover.tenant !== tenant));
+  see('hand-overs of one were given with the other', mixed, []);
+  return found;
+}
+
+/** `x.tenant = ...` in each of the forms our statements have, and in the order by which a list goes on. */
+const CONDITION = /(\w+\.tenant)( collate "C")? = (any \(array\[\w+\.tenant\]\)|\$\d+::text|\w+\.tenant)/g;
+
+async function conditions(): Promise<readonly { readonly name: StatementName; readonly nth: number }[]> {
+  const counts = new Map<StatementName, number>();
+  await meetings(
+    await houses((name, text) => {
+      counts.set(name, Math.max(counts.get(name) ?? 0, [...text.matchAll(CONDITION)].length));
+      return text;
+    }),
+  );
+  return [...counts].flatMap(([name, count]) => Array.from({ length: count }, (_, nth) => ({ name, nth })));
+}
+
+/** The text without its n-th condition on the tenant; a parameter stays used. */
+function without(text: string, nth: number): string {
+  let n = -1;
+  return text.replaceAll(CONDITION, (condition: string, ...groups: string[]) => {
+    n += 1;
+    if (n !== nth) return condition;
+    return groups[2]?.startsWith('$') ? `${groups[2]} is not null` : 'true';
+  });
+}
+
+/**
+ * Conditions that narrow a search and keep nobody out: which dead workers there are is the same for all tenants, and one
+ * claimed row meets one picked row.
+ */
+const harmless = ['claim-one, condition 1', 'claim-one, condition 7'];
+
+describe('two tenants with the same ids, keys and hand-overs', () => {
+  test('are served without meeting', async () => {
+    const found = await meetings(await houses((_, text) => text));
+
+    expect(found).toEqual([]);
+  });
+
+  test('meet as soon as any statement loses any of its conditions on the tenant', async () => {
+    const cuts = await conditions();
+    const unnoticed: string[] = [];
+
+    for (const { name, nth } of cuts) {
+      const cut = await houses((each, text) => (each === name ? without(text, nth) : text));
+      const found = await meetings(cut).catch((error: unknown) => [String(error)]);
+      if (found.length === 0) unnoticed.push(`${name}, condition ${nth + 1}`);
+    }
+
+    expect(unnoticed).toEqual(harmless);
+    expect(new Set(cuts.map(({ name }) => name))).toEqual(
+      new Set(['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts']),
+    );
+  });
+});

@@ -1,0 +1,140 @@
+/**
+ * G13. Between the store and a real PostgreSQL stands a proxy that loses, of each statement of ours in turn, the
+ * request (the server never hears it) or the reply (it is committed and nobody is told). The caller sees the same error
+ * either way; what must come of it is the same too: one record at the provider, one history without gaps.
+ */
+
+import { createOrchestrator, isSagacityError, type Orchestrator, type Run } from 'sagacity';
+import { postgresStore } from 'sagacity/postgres';
+import {
+  faultProxy,
+  type FaultProxy,
+  postgresFaults,
+  type PostgresFaults,
+  scriptedProvider,
+  type ScriptedProvider,
+} from 'sagacity/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/local/clock.ts';
+import { statementNames, type StatementName } from '../../src/adapters/postgres/executor.ts';
+import { commit } from '../../src/orchestrator/commit.ts';
+import type { Turn } from '../../src/ports/store.ts';
+import { quickCharge } from '../support/crash.ts';
+import { databaseAt, freshDatabase } from '../support/postgres.ts';
+import { reached, until } from '../support/world.ts';
+
+let url: string;
+let proxy: FaultProxy;
+let faults: PostgresFaults;
+let provider: ScriptedProvider;
+let orchestrator: Orchestrator<true>;
+
+beforeEach(async () => {
+  [url, provider] = await Promise.all([freshDatabase(), scriptedProvider()]);
+  proxy = await faultProxy({ port: Number(new URL(url).port) });
+  faults = postgresFaults(proxy);
+});
+
+afterEach(async () => {
+  await orchestrator.stop({ within: '2s' });
+  await Promise.all([proxy.close(), provider.close()]);
+});
+
+function shop() {
+  const charge = quickCharge(provider.url);
+  const store = postgresStore({ url: proxy.urlFor(url), migrate: true, deadlineMs: 3_000 });
+  orchestrator = createOrchestrator({
+    ...{ store, definitions: [charge], tenant: 'shop-1', sweepEvery: '100ms' },
+    heartbeat: { every: '200ms', timeout: '2s' },
+  });
+  return { charge, store };
+}
+
+/** Asks again until the store has an answer: what a caller does, and what every error of the store's permits. */
+async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  return until(
+    () =>
+      ask().catch((error: unknown) => {
+        if (isSagacityError(error) && error.retryable) return null;
+        throw error;
+      }),
+    'the store to answer',
+  );
+}
+
+const payment = { orderId: 'order-17', amount: 1200 };
+
+/** What makes those statements happen that a charge and its orchestrator do not need by themselves. */
+const provoked: Partial<Record<StatementName, (run: Run<unknown, string>) => Promise<unknown>>> = {
+  'claim-one': cancelled,
+  'hand-over': cancelled,
+  records: (run) => run.history(),
+  doubts: () => orchestrator.operator.doubts(),
+  retire: () => orchestrator.stop({ within: '2s' }),
+};
+
+function cancelled(run: Run<unknown, string>): Promise<unknown> {
+  return orchestrator.cancel(run.id, { by: 'shop', reason: 'ordered twice', within: '1s' });
+}
+
+describe.each(statementNames)('the statement %s', (name) => {
+  test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
+    const { charge } = shop();
+    const matching = new RegExp(`sagacity ${name} `);
+    const enlisting = name === 'enlist' ? faults.add({ matching, lose }) : null;
+    await answered(() => orchestrator.start());
+    const { struck } = enlisting ?? faults.add({ matching, lose });
+
+    const run = await answered(() => orchestrator.submit(charge, payment));
+    await answered(() => orchestrator.submit(charge, payment));
+    await answered(() => reached(run, 'succeeded'));
+    await answered(async () => (await provoked[name]?.(run)) ?? 'done');
+    await struck;
+
+    const database = databaseAt(url);
+    const [row] = await database`select state from sagacity.operation`;
+    const history = await database`
+      select kind from sagacity.attempt where kind in ('start', 'end') order by revision, n`;
+    await database.end();
+    expect(await provider.records({ kind: 'payment' })).toHaveLength(1);
+    expect(row?.['state']).toBe('succeeded');
+    expect(history.map(({ kind }) => kind)).toEqual(['start', 'end']);
+  });
+});
+
+describe('a turn whose fate nobody told', () => {
+  test.each([
+    ['request', 'written by the repetition'],
+    ['reply', 'found in the row, and not written again'],
+  ] as const)('(the %s lost) is %s', async (lose, _) => {
+    const { store } = shop();
+    await store.open();
+    const database = databaseAt(url);
+    const turn = birthOf('order-18');
+    const fault = faults.add({ matching: /sagacity turn /, lose });
+
+    const first = await store.turn(turn).catch((error: unknown) => error);
+    await fault.struck;
+    const before = await database`select count(*)::int as rows from sagacity.operation`;
+    const committed = await commit(store, systemClock(), turn, () => false);
+
+    const after = await database`select count(*)::int as rows, max(revision)::int as revision from sagacity.operation`;
+    const history = await database`select count(*)::int as rows from sagacity.attempt`;
+    await database.end();
+    await store.close();
+    expect(isSagacityError(first, 'STORE_IN_DOUBT')).toBe(true);
+    expect(before[0]).toEqual({ rows: lose === 'reply' ? 1 : 0 });
+    expect(committed).toMatchObject({ type: 'written', receipt: { revision: 1 } });
+    expect(after[0]).toEqual({ rows: 1, revision: 1 });
+    expect(history[0]).toEqual({ rows: 1 });
+  });
+});
+
+function birthOf(key: string): Turn {
+  return {
+    ...{ tenant: 'shop-1', id: `id-${key}`, turn: `turn-${key}`, was: null, owner: null, generation: 0 },
+    birth: { tenant: 'shop-1', action: 'card.charge', key, providerKey: key, fingerprint: 'f', input: {} },
+    ...{ state: 'pending', dueInMs: null, reason: null, contradicted: false, snapshot: {}, output: null, start: null },
+    ...{ records: [{ kind: 'start', attempt: 1, body: {} }], takes: [] },
+  };
+}

@@ -1,0 +1,231 @@
+/**
+ * The judgement when all is healed. The provider's records are the authority on what happened; the rows and the history
+ * are read with SQL of our own; what callers were told is compared with both. Every complaint counts as wrong.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type postgres from 'postgres';
+import type { OperationState } from 'sagacity';
+import type { ProviderRecord, ReceivedRequest, ScriptedProvider } from 'sagacity/testing';
+import type { End, HistoryLine } from './calls.ts';
+import type { Ordered } from './load.ts';
+import type { WorkerProcess } from './worker.ts';
+
+/** Everything that the audit looks at. */
+export interface Evidence {
+  readonly sql: postgres.Sql;
+  readonly provider: ScriptedProvider;
+  readonly workers: readonly [WorkerProcess, ...WorkerProcess[]];
+  readonly orders: readonly Ordered[];
+}
+
+interface Row {
+  readonly id: string;
+  readonly orderId: string;
+  readonly providerKey: string;
+  readonly state: OperationState;
+  readonly reason: string | null;
+  readonly revision: number;
+  readonly due: boolean;
+  readonly owned: boolean;
+  readonly contradicted: boolean;
+}
+
+interface StoredLine extends HistoryLine {
+  readonly operation: string;
+  readonly n: number;
+  readonly at: number;
+  /** The last state that it tells of, if it tells of any. */
+  readonly state: OperationState | null;
+}
+
+/** How many operations have still to move by themselves, and how many hand-overs wait for their owners. */
+export async function unfinished(sql: postgres.Sql): Promise<number> {
+  const [found] = await sql`
+    select
+      (select count(*)::int from sagacity.operation where state not in ('succeeded', 'failed', 'escalated'))
+      + (select count(*)::int from sagacity.handover) as count`;
+  return Number(found?.['count']);
+}
+
+/** Says all that is wrong; a complaint names its order. */
+export async function audit(evidence: Evidence): Promise<readonly string[]> {
+  const { sql, provider, orders } = evidence;
+  const rows = await rowsIn(sql);
+  const lines = groupedBy(await linesIn(sql), ({ operation }) => operation);
+  const records = groupedBy(await provider.records(), ({ orderId }) => orderId ?? '');
+  const sent = groupedBy(
+    (await provider.received()).filter(({ method }) => method === 'POST'),
+    ({ key }) => key ?? '',
+  );
+  const known = new Map(orders.map((order) => [order.orderId, order]));
+  const stored = new Map(rows.map((row) => [row.orderId, row]));
+
+  const complaints: string[] = [];
+  for (const order of orders) {
+    if (order.id === null) complaints.push(`${order.orderId} was never accepted`);
+    else if (!stored.has(order.orderId)) complaints.push(`${order.orderId} was accepted and is not stored`);
+  }
+  for (const [orderId, made] of records) {
+    if (!stored.has(orderId)) complaints.push(`${orderId} has ${made.length} records at the provider and no row`);
+  }
+  const keys = new Set(rows.map(({ providerKey }) => providerKey));
+  for (const key of sent.keys()) if (!keys.has(key)) complaints.push(`the provider received the unknown key ${key}`);
+  const ends = await endsOf(rows, evidence.workers);
+  for (const row of rows) {
+    const history = lines.get(row.id) ?? [];
+    const wrong = [
+      ...aboutRow(row),
+      ...aboutRecords(row, ends.get(row.id), records.get(row.orderId) ?? []),
+      ...aboutHistory(row, history),
+      ...aboutSends(history, sent.get(row.providerKey) ?? []),
+      ...aboutCallers(known.get(row.orderId), ends.get(row.id), history),
+    ];
+    for (const what of wrong) complaints.push(`${row.orderId} ${what} [${row.state}; ${history.map(shown).join(' ')}]`);
+  }
+  for (const operation of await handoversIn(sql)) complaints.push(`a hand-over to ${operation} was never applied`);
+  return complaints;
+}
+
+function aboutRow({ state, reason, owned, due, contradicted }: Row): string[] {
+  const isAtRest = state === 'succeeded' || state === 'failed' || state === 'escalated';
+  return [
+    ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
+    ...told(!isAtRest && !owned && !due, 'is an orphan: nobody living owns it and it is due at no time'),
+    ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
+    // This provider has never made two records of what it promised to make one of.
+    ...told(reason === 'two-effects', 'is escalated because of two effects'),
+    ...told(contradicted, 'was contradicted after it had settled'),
+  ];
+}
+
+function aboutRecords({ state, providerKey }: Row, end: End | undefined, records: readonly ProviderRecord[]): string[] {
+  const least = state === 'succeeded' ? 1 : 0;
+  // What is proven without effect has none; of what nobody could prove there is one at most.
+  const most = state === 'failed' ? 0 : 1;
+  const [record] = records;
+  return [
+    ...told(end?.status !== state, `is ${state} and its result says ${end?.status}`),
+    ...told(records.length < least || records.length > most, `has ${records.length} records at the provider`),
+    ...told(
+      end?.status === 'succeeded' && !(end.output.id === record?.id && end.reference === record.id),
+      `names ${JSON.stringify(end)} and the provider ${record?.id}`,
+    ),
+    ...told(
+      records.some(({ key }) => key !== providerKey),
+      'has a record under another key',
+    ),
+  ];
+}
+
+function aboutHistory({ state, revision }: Row, history: readonly StoredLine[]): string[] {
+  const numbers = (kind: string) => history.filter((line) => line.kind === kind).map(({ attempt }) => attempt);
+  const [starts, ends] = [numbers('start'), numbers('end')];
+  const rises = history.every((line, index) => {
+    const before = history[index - 1];
+    const isFirst = before === undefined || line.revision > before.revision;
+    return isFirst ? line.n === 0 : line.revision === before.revision && line.n === before.n + 1;
+  });
+  const isInTime = history.every(({ at }, index) => at >= (history[index - 1]?.at ?? at));
+  return [
+    ...told(
+      starts.some((attempt, index) => attempt !== index + 1),
+      `has attempts numbered ${starts.join(', ')}`,
+    ),
+    ...told(
+      ends.some((attempt) => !starts.includes(attempt)),
+      'has the end of an attempt that never started',
+    ),
+    ...told(new Set(ends).size < ends.length, 'has an attempt that ended twice'),
+    ...told(!rises, 'has history numbers that do not rise'),
+    ...told((history.at(-1)?.revision ?? 0) > revision, 'has a history beyond its row'),
+    ...told(!isInTime, 'has a history that goes back in time'),
+    ...told(
+      history.findLast((line) => line.state !== null)?.state !== state,
+      'is not in the state that it came to last',
+    ),
+  ];
+}
+
+/** Recorded before sent: each start sends once at most. */
+function aboutSends(history: readonly StoredLine[], sent: readonly ReceivedRequest[]): string[] {
+  const starts = history.filter(({ kind }) => kind === 'start').length;
+  return told(sent.length > starts, `was sent ${sent.length} times on ${starts} recorded starts`);
+}
+
+function aboutCallers(order: Ordered | undefined, end: End | undefined, history: readonly StoredLine[]): string[] {
+  if (order === undefined) return ['was never ordered'];
+  // A person is asked only until something settles it.
+  const settled = order.ends.filter(({ status }) => status !== 'escalated');
+  const final = history.map(({ revision, kind, attempt }) => ({ revision, kind, attempt }));
+  return [
+    ...told(order.news > 1, `was created for ${order.news} callers`),
+    ...told(
+      settled.some((seen) => !isDeepStrictEqual(seen, end)),
+      `ended for its callers as ${JSON.stringify([...settled, end])}`,
+    ),
+    ...told(
+      order.histories.some((seen) => !isDeepStrictEqual(seen, final.slice(0, seen.length))),
+      'has a history that was another one before',
+    ),
+  ];
+}
+
+function told(isWrong: boolean, what: string): string[] {
+  return isWrong ? [what] : [];
+}
+
+function shown({ revision, kind, attempt }: HistoryLine): string {
+  return `${revision}:${kind}${attempt === null ? '' : `#${attempt}`}`;
+}
+
+const ENDS_AT_ONCE = 20;
+
+/** What each operation's result is now, by the id of the operation, as a worker reads it. */
+async function endsOf(rows: readonly Row[], workers: Evidence['workers']): Promise<ReadonlyMap<string, End>> {
+  const ends = new Map<string, End>();
+  const left = [...rows.entries()];
+  const reading = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const [n, { id }] = next;
+      const answer = await (workers[n % workers.length] ?? workers[0]).ask('result', id);
+      if (answer.how === 'answered') ends.set(id, answer.value);
+    }
+  };
+  await Promise.all(Array.from({ length: ENDS_AT_ONCE }, reading));
+  return ends;
+}
+
+async function rowsIn(sql: postgres.Sql): Promise<Row[]> {
+  return await sql<Row[]>`
+    select
+      o.id, o.key as "orderId", o.provider_key as "providerKey", o.state, o.reason, o.revision::int,
+      o.due_at is not null as due, w.id is not null and w.dead_at is null as owned,
+      o.contradicted_at is not null as contradicted
+    from sagacity.operation o left join sagacity.worker w on w.id = o.owner
+    order by o.created_at`;
+}
+
+async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
+  return await sql<StoredLine[]>`
+    select
+      operation, revision::int, n, kind, number as attempt, extract(epoch from at)::float8 as at,
+      body -> 'states' ->> -1 as state
+    from sagacity.attempt
+    order by operation, revision, n`;
+}
+
+async function handoversIn(sql: postgres.Sql): Promise<string[]> {
+  const waiting = await sql<{ operation: string }[]>`select operation from sagacity.handover`;
+  return waiting.map(({ operation }) => operation);
+}
+
+function groupedBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}

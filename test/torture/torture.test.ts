@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { statementNames } from '../../src/adapters/postgres/executor.ts';
+import { runExample } from '../examples/run-example.ts';
+import type { Summary } from './tally.ts';
+
+const torture = 'test/torture/main.ts';
+
+/** The command's folder for everything temporary. */
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
+  // The PostgreSQL server may be another user.
+  await chmod(folder, 0o755);
+  vi.stubEnv('TMPDIR', folder);
+});
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('a database that is mistreated in every way', () => {
+  test('costs no effect, no operation, no process and no call its answer', { timeout: 180_000 }, async () => {
+    const ran = await runExample(torture, ['--minutes', '0.2', '--seed', '20', '--json']);
+
+    // What the command prints is what the type says.
+    const summary = JSON.parse(ran.stdout) as Summary;
+    const { statements, ...counts } = summary;
+    expect({ ...counts, complaints: complaintsIn(ran.stderr) }).toEqual({
+      ...{ summary: 'torture', ok: true, seed: 20, uncaught: 0, hung: 0, wrongCounts: 0, complaints: [] },
+      ...{ calls: some, terminated: some, lostRequests: some, lostReplies: some, serverStops: some },
+      ...{ postmasterKills: some, readBack: some, operations: some, ms: some },
+    });
+    const { calls, terminated, serverStops, postmasterKills, readBack, operations } = summary;
+    expect(Math.min(calls, terminated, serverStops, postmasterKills, readBack, operations)).toBeGreaterThan(0);
+    const both = { lostRequests: true, lostReplies: true };
+    expect(
+      Object.entries(statements).map(([name, { lostRequests, lostReplies }]) => [
+        name,
+        { lostRequests: lostRequests > 0, lostReplies: lostReplies > 0 },
+      ]),
+    ).toEqual(statementNames.map((name) => [name, both]));
+    expect(ran.code).toBe(0);
+    expect(await leftBehind()).toEqual([]);
+  });
+});
+
+describe('a torture that is told to end', () => {
+  test('leaves nothing behind, and says that it was interrupted', { timeout: 60_000 }, async () => {
+    const ran = await runExample(torture, ['--minutes', '5', '--json'], 9_000);
+
+    expect(ran.code).toBe(143);
+    expect(ran.stdout).toBe('');
+    expect(await leftBehind()).toEqual([]);
+  });
+});
+
+describe('a torture that cannot run', () => {
+  test('says why, prints no result, and leaves nothing', async () => {
+    vi.stubEnv('SAGACITY_TEST_POSTGRES', 'elsewhere');
+
+    const ran = await runExample(torture, ['--json']);
+
+    expect(ran.code).toBe(2);
+    expect(ran.stdout).toBe('');
+    expect(ran.stderr).toContain('The torture could not run: SAGACITY_TEST_POSTGRES is "elsewhere".');
+    expect(await leftBehind()).toEqual([]);
+  });
+
+  test.each([
+    ['--minutes', 'none'],
+    ['--seed', '1.5'],
+  ])('shows its usage for %s %s', async (option, value) => {
+    const ran = await runExample(torture, [option, value]);
+
+    expect(ran.code).toBe(2);
+    expect(ran.stdout).toBe('');
+    expect(ran.stderr).toContain(`${option} takes`);
+    expect(ran.stderr).toContain('Usage: npm run torture');
+  });
+});
+
+describe('the torture, asked for help', () => {
+  test('prints its usage and is content', async () => {
+    const ran = await runExample(torture, ['--help']);
+
+    expect(ran).toEqual({ code: 0, stdout: expect.stringMatching(/^Usage: npm run torture/), stderr: '' });
+  });
+});
+
+const some: unknown = expect.any(Number);
+
+/** All that was said except for progress. */
+function complaintsIn(stderr: string): string[] {
+  return stderr.split('\n').filter((line) => line !== '' && !line.startsWith('torture: '));
+}
+
+/** Our folders in the command's, and the processes that were started with one of them. */
+async function leftBehind(): Promise<string[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
+  const names = await readdir(folder);
+  return [
+    ...names.filter((name) => name.startsWith('sagacity-')),
+    ...stdout.split('\n').filter((command) => command.includes(folder)),
+  ];
+}

@@ -1,0 +1,91 @@
+/**
+ * A worker in a process of its own: an orchestrator of the library as it is, with a store of its own, that is asked over
+ * the channel to its parent. Nothing is caught here that the library lets escape: it ends this process, and that is
+ * what is counted. It ends with its parent.
+ */
+
+import { createOrchestrator, isSagacityError, type Logger, type Orchestrator } from 'sagacity';
+import { postgresStore } from 'sagacity/postgres';
+import { type Answer, type Asked, type Said, storeDeadlineMs, type Verb, type Verbs, withinMs } from './calls.ts';
+import { notingReadBacks } from './read-back.ts';
+import { shopAt } from './shop.ts';
+
+const [url, providerUrl] = process.argv.slice(2);
+if (url === undefined || providerUrl === undefined) throw new Error('Usage: worker.child.ts DATABASE-URL PROVIDER-URL');
+
+const shop = shopAt(providerUrl);
+/** What is logged as an error is not wrong by itself, but explains what is. */
+const logger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (facts, message) => console.error(message, facts),
+};
+let orchestrator: Orchestrator<true> | null = null;
+
+const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Promise<ReturnType<Verbs[Name]>> } = {
+  async start() {
+    orchestrator ??= createOrchestrator({
+      store: notingReadBacks(postgresStore({ url, deadlineMs: storeDeadlineMs }), () => say({ says: 'read-back' })),
+      ...{ definitions: Object.values(shop), tenant: 'shop-1', concurrency: 6, sweepEvery: '200ms', logger },
+      heartbeat: { every: '500ms', timeout: '3s' },
+    });
+    await orchestrator.start();
+    return null;
+  },
+  async stop() {
+    const stopping = orchestrator;
+    orchestrator = null;
+    await stopping?.stop({ within: '1s' });
+    return null;
+  },
+  async submit(kind, orderId) {
+    const { id, submission } = await working().submit(shop[kind], { orderId, amount: 1200 });
+    return { id, submission };
+  },
+  run: async (id) => (await working().run(id)).status(),
+  async result(id) {
+    const end = await (await working().run(id)).result({ within: withinMs });
+    // All operations of this shop have this output.
+    return end as ReturnType<Verbs['result']>;
+  },
+  async history(id) {
+    const records = await (await working().run(id)).history();
+    return records.map(({ revision, kind, attempt }) => ({ revision, kind, attempt }));
+  },
+  cancel: async (id) =>
+    (await working().cancel(id, { by: 'a customer', reason: 'changed their mind', within: withinMs })).status,
+  doubts: async () => (await working().operator.doubts({ limit: 20 })).map(({ id }) => id),
+};
+
+process.once('disconnect', () => process.exit(3));
+process.on('message', (asked: Asked) => void answerTo(asked));
+say({ says: 'loaded' });
+
+async function answerTo({ n, verb, args }: Asked): Promise<void> {
+  say({ says: 'answer', n, answer: await answerOf(verb, args) });
+}
+
+async function answerOf(verb: Verb, args: readonly unknown[]): Promise<Answer<unknown>> {
+  // The parent asks with the arguments of the verb.
+  const call = verbs[verb] as (...given: readonly unknown[]) => Promise<unknown>;
+  try {
+    return { how: 'answered', value: await call(...args) };
+  } catch (error) {
+    if (error instanceof NotWorking) return { how: 'refused', code: 'GONE', message: error.message };
+    const code = isSagacityError(error) ? error.code : 'UNEXPECTED';
+    return { how: 'refused', code, message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Between two orchestrators there is nobody to ask. */
+class NotWorking extends Error {}
+
+function working(): Orchestrator<true> {
+  if (orchestrator === null) throw new NotWorking('This worker has no orchestrator now.');
+  return orchestrator;
+}
+
+function say(said: Said): void {
+  process.send?.(said);
+}

@@ -644,25 +644,29 @@ export function storeSuite(
         expect(rows.flatMap(({ handovers }) => handovers).length).toBe(3);
       });
 
-      test('takes one operation when asked for it, due or not, if it is unowned or its owner is dead', async () => {
+      test('takes one operation when asked for it, due or later, unless it rests or a living worker owns it', async () => {
         const tenant = fresh('shop');
         const unowned = birth(tenant, { dueInMs: minute });
         const orphan = birth(tenant, { owner: fresh('nobody'), dueInMs: null });
         const settled = birth(tenant, { state: 'succeeded' });
-        for (const turn of [unowned, orphan, settled]) await apply(turn);
+        const told = birth(tenant, { state: 'escalated' });
+        for (const turn of [unowned, orphan, settled, told]) await apply(turn);
+        await verb().handOver(handing(told, 'h1'));
         const worker = await enlisted();
 
         const rows = [
           await verb().claim(worker, actions, 1, { tenant, id: unowned.id }),
           await verb().claim(worker, actions, 1, { tenant, id: orphan.id }),
           await verb().claim(worker, actions, 1, { tenant, id: settled.id }),
+          await verb().claim(worker, actions, 1, { tenant, id: told.id }),
           await verb().claim(worker, actions, 1, { tenant, id: 'no-such-operation' }),
         ];
 
         expect(rows.map((found) => found.map(({ id, generation }) => [id, generation]))).toEqual([
           [[unowned.id, 2]],
           [[orphan.id, 2]],
-          [[settled.id, 2]],
+          [],
+          [[told.id, 2]],
           [],
         ]);
       });
@@ -758,8 +762,9 @@ export function storeSuite(
       test('that retires releases what it owns at once, and its own turns are refused from then on', async () => {
         const tenant = fresh('shop');
         const [leaving, next] = [await enlisted(), await enlisted()];
-        const turn = birth(tenant, { owner: leaving, dueInMs: minute });
-        await apply(turn);
+        const turn = birth(tenant, { owner: leaving, state: 'in-progress' });
+        const later = birth(tenant, { owner: leaving, dueInMs: minute });
+        const receipts = [await apply(turn), await apply(later)];
 
         await verb().retire(leaving);
 
@@ -768,6 +773,7 @@ export function storeSuite(
         expect(await verb().renew(leaving, minute)).toBe(false);
         expect(await verb().turn(moving(turn, { owner: leaving, generation: 1, revision: 1 }))).toBe(null);
         expect((await claimed(next, tenant)).map(({ id }) => id)).toEqual([turn.id]);
+        expect(await rowOf(later)).toMatchObject({ owner: null, dueAt: receipts[1]?.dueAt });
       });
 
       test('that retires leaves what is settled or waits for a person without a due time', async () => {
@@ -889,8 +895,8 @@ export function storeSuite(
 
       test('claim only the operation they name', async () => {
         const [left, right] = [fresh('shop'), fresh('shop')];
-        await apply({ ...birth(left), id: 'op-1' });
-        await apply({ ...birth(right), id: 'op-1' });
+        await apply({ ...birth(left, { dueInMs: 0 }), id: 'op-1' });
+        await apply({ ...birth(right, { dueInMs: 0 }), id: 'op-1' });
 
         const rows = await verb().claim(await enlisted(), actions, 10, { tenant: left, id: 'op-1' });
 

@@ -11,14 +11,19 @@ import { basename, delimiter, dirname, join } from 'node:path';
 
 type BinariesFrom = 'local' | 'package';
 
-/** Where packagers put them besides PATH: folders by version, whose names begin like this. */
+/** Where packagers put them besides PATH: a `bin` in folders by version, whose names begin with the prefix. */
 const packagers = [
-  { name: 'Debian', parent: '/usr/lib/postgresql', prefix: '' },
-  { name: 'Red Hat', parent: '/usr', prefix: 'pgsql-' },
-  { name: 'Homebrew', parent: '/opt/homebrew/opt', prefix: 'postgresql' },
-  { name: 'Homebrew on Intel', parent: '/usr/local/opt', prefix: 'postgresql' },
-  { name: 'built from source', parent: '/usr/local', prefix: 'pgsql' },
-  { name: 'Postgres.app', parent: '/Applications/Postgres.app/Contents/Versions', prefix: '' },
+  // Debian
+  { parent: '/usr/lib/postgresql', prefix: '' },
+  // Red Hat
+  { parent: '/usr', prefix: 'pgsql-' },
+  // Homebrew
+  { parent: '/opt/homebrew/opt', prefix: 'postgresql' },
+  { parent: '/usr/local/opt', prefix: 'postgresql' },
+  // built from source
+  { parent: '/usr/local', prefix: 'pgsql' },
+  // Postgres.app
+  { parent: '/Applications/Postgres.app/Contents/Versions', prefix: '' },
 ];
 
 const installLocal = 'Install them (Debian: apt-get install postgresql; Homebrew: brew install postgresql).';
@@ -30,8 +35,8 @@ export async function serverBinaries(from: BinariesFrom | undefined, folder: str
   const local = wanted === 'package' ? null : localBinaries();
   if (local !== null) return local;
   if (wanted === 'local') throw new Error(`${noneOnThisMachine()} ${installLocal}`);
-  const native = packageFolder();
-  if (native !== null) return copied(native, join(folder, 'postgresql'));
+  const packaged = packageFolder();
+  if (packaged !== null) return copied(packaged, join(folder, 'postgresql'));
   const noPackage = `The npm package ${platformPackage()} was not found.`;
   throw new Error(
     wanted === 'package'

@@ -453,6 +453,19 @@ describe('a server that is out of something', () => {
   });
 });
 
+describe('a turn whose patience ends while the clock is being looked at', () => {
+  test.each(Array.from({ length: 40 }, (_, n) => n + 1))('is settled all the same, at look %i', async (patienceMs) => {
+    let looks = 0;
+    const looking = { ...clock, monotonic: () => (looks += 1) };
+    const apply = () => Promise.resolve(new Map<string, Receipt>());
+    const hasty = groupCommit({ apply, clock: looking, chance: () => 1, patienceMs, slowMax: 2 });
+
+    const ends = await Promise.allSettled(Array.from({ length: 5 }, () => hasty(birth('shop'))));
+
+    expect(ends).toHaveLength(5);
+  });
+});
+
 describe('turns that have ended', () => {
   test('leave no timer behind', async () => {
     births(300).map(given);

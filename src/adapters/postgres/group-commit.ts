@@ -114,8 +114,10 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
   }
 
   async function carry(boarded: readonly Waiting[]): Promise<void> {
-    for (const each of boarded.filter(isLate)) land(each, () => each.failed(late()));
-    const turns = boarded.filter((each) => !isLate(each));
+    // Asked once: between two looks at the clock a turn could be neither.
+    const now = clock.monotonic();
+    for (const each of boarded) if (each.deadline <= now) land(each, () => each.failed(late()));
+    const turns = boarded.filter(({ deadline }) => deadline > now);
     const [first] = turns;
     if (first === undefined) return;
     try {

@@ -18,18 +18,21 @@ const PAUSE_MAX_MS = 2_000;
 
 /**
  * Makes a call to the store until it answers. While the store is unavailable or in doubt the identical call is
- * repeated, until `giveUp` says stop; then the store's last error is thrown.
+ * repeated, until `giveUp` says stop; then the store's last error is thrown, or its doubt: a call that was in doubt once
+ * may have been carried out, whatever became of its repetitions.
  */
 export async function repeated<Answer>(
   clock: Clock,
   giveUp: (error: SagacityError) => boolean,
   call: () => Promise<Answer>,
 ): Promise<Answer> {
+  let doubt: SagacityError | null = null;
   for (let pause = PAUSE_MS; ; pause = Math.min(pause * 2, PAUSE_MAX_MS)) {
     try {
       return await call();
     } catch (error) {
-      if (!isSagacityError(error) || !error.retryable || giveUp(error)) throw error;
+      if (isSagacityError(error, 'STORE_IN_DOUBT')) doubt = error;
+      if (!isSagacityError(error) || !error.retryable || giveUp(error)) throw doubt ?? error;
       await new Promise<void>((resume) => clock.after(pause, resume));
     }
   }
@@ -37,7 +40,7 @@ export async function repeated<Answer>(
 
 /**
  * Writes `turn`. While the store is unavailable or in doubt the turn is repeated until `giveUp` says stop; then the
- * store's last error is thrown and whether the turn was written stays open.
+ * store's doubt is thrown, if it had any, and whether the turn was written stays open.
  */
 export function commit(
   store: Store,

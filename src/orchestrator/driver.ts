@@ -12,7 +12,7 @@ import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { Json } from '../domain/json.ts';
 import type { KernelRow } from '../kernel/row.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import {
@@ -50,6 +50,8 @@ export interface Surroundings {
   readonly slots: Slots;
   readonly watchers: Watchers;
   readonly worker: Worker;
+  /** Something is due that there was no slot for. */
+  readonly onBacklog: () => void;
 }
 
 /** An operation that this worker owns. */
@@ -98,6 +100,8 @@ export class Driver {
   readonly #running = new Set<Promise<void>>();
   /** The signals of every attempt and look-up that is being carried out, held or not. */
   readonly #signals = new Set<AbortController>();
+  /** What ends the pauses before something is taken up again. */
+  readonly #pauses = new Set<CancelTimer>();
   #draining = false;
   #aborted = false;
   #closed = false;
@@ -125,6 +129,7 @@ export class Driver {
   /** Writes nothing from now on. */
   close(): void {
     this.#closed = true;
+    for (const cancelTimer of this.#pauses) cancelTimer();
     this.dropAll();
   }
 
@@ -182,7 +187,8 @@ export class Driver {
         // A store that is known not to have written anything is the caller's to try again, at once.
         return !inDoubt || this.#closed || clock.monotonic() >= deadline;
       }).catch((error: unknown) => {
-        if (inDoubt) this.#retakeLater(ref);
+        // The caller is told; here it is followed up until it is known, for it may be written long after.
+        if (inDoubt) this.#track(this.#followUp(ref, turn));
         throw error;
       });
       if (committed.type === 'refused') {
@@ -194,7 +200,9 @@ export class Driver {
       }
       this.#around.watchers.changed(ref);
       if (giveBack === null) {
-        this.#wake(ref, 0, 0);
+        // Without a slot it is anybody's; this worker takes it with others, when it has room.
+        if (slots.free > 0) this.#wake(ref, 0, 0);
+        else this.#around.onBacklog();
         return { created: true };
       }
       const holding = { definition, idempotencyKey: born.providerKey, input: born.input, worker: recordedBy };
@@ -205,6 +213,12 @@ export class Driver {
       giveBack?.();
       throw error;
     }
+  }
+
+  /** A birth that was given up in doubt: once the store has answered, it is taken up if it is ours. */
+  async #followUp(ref: OperationRef, turn: Turn): Promise<void> {
+    const { store, clock } = this.#around;
+    await commit(store, clock, turn, () => this.#closed).then(() => this.#retakeLater(ref), ignored);
   }
 
   /**
@@ -313,7 +327,8 @@ export class Driver {
   /** Reads an operation that this worker may own without holding it, and takes it up again if it does. */
   #retakeLater(ref: OperationRef, pauseMs = RETAKE_PAUSE_MS): void {
     const { clock, store, worker } = this.#around;
-    clock.after(pauseMs, () => {
+    const cancelTimer = clock.after(pauseMs, () => {
+      this.#pauses.delete(cancelTimer);
       if (this.#closed || this.#draining || this.#held.has(keyOf(ref))) return;
       const retaking = store.read(ref).then(
         (row) => {
@@ -323,6 +338,7 @@ export class Driver {
       );
       this.#track(retaking);
     });
+    this.#pauses.add(cancelTimer);
   }
 
   #track(work: Promise<void>): void {

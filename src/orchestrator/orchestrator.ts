@@ -177,6 +177,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const driver: Driver = new Driver({
     ...{ store, waker, clock, random, logger, definitions, slots, watchers, worker },
     kernel: kernelOf(operationMachine),
+    onBacklog() {
+      moreIsDue = true;
+      claimMore();
+    },
   });
 
   let phase: Phase = 'new';
@@ -275,8 +279,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   async function claim(limit: number, only?: OperationRef): Promise<readonly OperationRow[]> {
+    const claimant = worker.id;
     try {
-      const claimed = await store.claim(worker.id, actions, limit, only);
+      const claimed = await store.claim(claimant, actions, limit, only);
       for (const row of claimed) {
         arriving += 1;
         void driver.takeUp(row).finally(() => {
@@ -287,13 +292,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       return claimed;
     } catch (error) {
       // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
-      if (isSagacityError(error, 'STORE_IN_DOUBT')) await worker.replace();
+      if (isSagacityError(error, 'STORE_IN_DOUBT') && claimant === worker.id) await worker.replace();
       throw error;
     }
   }
 
   async function woken(wake: Wake): Promise<void> {
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
+    if (wake.generation !== 0 && slots.free - arriving <= 0) {
+      // It is due, and anybody's who has room.
+      moreIsDue = true;
+      return;
+    }
     try {
       await claim(1, { tenant: wake.tenant, id: wake.operationId });
     } catch (error) {

@@ -30,6 +30,8 @@ export class Worker {
   #enlisting: Promise<void> | null = null;
   /** The id is given up and the next one is not enlisted yet. */
   #over = false;
+  /** Given up, and not known to be retired: what they own waits for that, or for their time-out. */
+  readonly #formers = new Set<string>();
   #missed = false;
 
   constructor(
@@ -69,13 +71,8 @@ export class Worker {
 
   /** Gives up this id with everything it owns, and goes on under a new one. */
   async replace(): Promise<void> {
-    const former = this.#id;
     this.#end();
     await this.#enlist();
-    // At best it is released at once; otherwise, not being renewed any more, it is buried in time.
-    await this.#store.retire(former).catch((error: unknown) => {
-      this.#logger.warn({ worker: former, error }, 'a worker that is over could not be retired');
-    });
   }
 
   async retire(): Promise<void> {
@@ -84,6 +81,7 @@ export class Worker {
 
   /** From now on this id is not renewed, and begins nothing. */
   #end(): void {
+    this.#formers.add(this.#id);
     this.#over = true;
     this.#freshSince = null;
     this.#onOver();
@@ -104,6 +102,17 @@ export class Worker {
     this.#id = id;
     this.#over = false;
     this.#freshSince = sentAt;
+    // The store has answered, so it may answer this as well; the new worker does not wait for it.
+    for (const former of this.#formers) void this.#retireFormer(former);
+  }
+
+  async #retireFormer(former: string): Promise<void> {
+    try {
+      await this.#store.retire(former);
+      this.#formers.delete(former);
+    } catch (error) {
+      this.#logger.debug({ worker: former, error }, 'a worker that is over could not be retired yet');
+    }
   }
 
   #beatLater(): void {

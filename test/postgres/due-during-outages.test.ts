@@ -22,6 +22,7 @@ import { until } from '../support/world.ts';
 import { ended, passed } from './working-shop.ts';
 
 const SENT_WITHIN_MS = 3_000;
+const LONGER_THAN_A_WORKER_LIVES_MS = 2_100;
 /** Of a time that went through the database. */
 const ROUNDED_MS = 1;
 
@@ -53,7 +54,7 @@ afterAll(() => server.close());
 function orchestrator(
   options: Pick<CreateOptions, 'definitions' | 'concurrency'> & { readonly store?: Store; readonly timeout?: Duration },
 ): Orchestrator<true> {
-  const { timeout = '2s', ...chosen } = options;
+  const { timeout = '30s', ...chosen } = options;
   const made = createOrchestrator({
     ...{ store: ownStore(), tenant: 'shop-1', sweepEvery: '200ms', heartbeat: { every: '500ms', timeout } },
     ...chosen,
@@ -106,11 +107,12 @@ describe.each([
   });
 });
 
-describe('a retry that falls due after the server has come back', () => {
+describe('a retry that falls due after the server has come back, of a worker that is over by then', () => {
   test('is sent once, and not before its time', async () => {
-    const { run, dueAt, sentAt } = await busyOnce('4s', '30s');
+    const { run, dueAt, sentAt } = await busyOnce('6s', '2s');
 
     await server.stop('immediate');
+    await passed(LONGER_THAN_A_WORKER_LIVES_MS);
     await server.start();
     const backAt = Date.now();
     const state = await ended(run);
@@ -133,7 +135,9 @@ describe('a server that restarts five times while the work of a dead worker is b
     const given = await dieOf(charge, abandoned.length);
     const recovering = claimsOf(ownStore());
 
-    const recovery = orchestrator({ definitions: [charge], concurrency: 16, store: recovering.store }).start();
+    const recovery = orchestrator({
+      ...{ definitions: [charge], concurrency: 16, store: recovering.store },
+    }).start();
     for (let restarts = 0; restarts < 5; restarts += 1) {
       await recovering.next();
       await server.stop('immediate');

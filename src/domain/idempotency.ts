@@ -5,7 +5,14 @@
  */
 
 import { createHash } from 'node:crypto';
-import { ACTION_LENGTH_MAX, assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from './text.ts';
+import {
+  ACTION_LENGTH_MAX,
+  assertKeyText,
+  assertTogether,
+  KEY_LENGTH_MAX,
+  SCOPE_BYTES_MAX,
+  TENANT_LENGTH_MAX,
+} from './text.ts';
 
 /** Whose it is, what is done, and which one: two submissions with an equal scope are one intent. */
 export interface Scope {
@@ -19,6 +26,7 @@ export function scopeOf(tenant: unknown, action: unknown, key: unknown): Scope {
   assertKeyText('tenant', tenant, TENANT_LENGTH_MAX);
   assertKeyText('action', action, ACTION_LENGTH_MAX);
   assertKeyText('idempotency key', key, KEY_LENGTH_MAX);
+  assertTogether({ tenant, action, key }, SCOPE_BYTES_MAX);
   return { tenant, action, key };
 }
 

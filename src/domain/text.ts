@@ -10,6 +10,9 @@ export const TENANT_LENGTH_MAX = 200;
 export const ACTION_LENGTH_MAX = 200;
 export const KEY_LENGTH_MAX = 500;
 
+/** Of tenant, action and key together, in bytes of UTF-8: one entry of an index of PostgreSQL holds no more. */
+export const SCOPE_BYTES_MAX = 2_600;
+
 /**
  * Throws INPUT_INVALID unless `value` is a non-empty string of at most `maxLength` UTF-16 code units, well-formed
  * Unicode, without NUL. `name` is what the message calls it ("idempotency key"); the value itself is never shown.
@@ -17,6 +20,17 @@ export const KEY_LENGTH_MAX = 500;
 export function assertKeyText(name: string, value: unknown, maxLength: number): asserts value is string {
   const complaint = complaintAbout(value, maxLength);
   if (complaint !== undefined) throw inputInvalid(`The ${name} ${complaint}`, { name });
+}
+
+/** Throws INPUT_INVALID when texts that name one thing together are longer than `maxBytes` in UTF-8. */
+export function assertTogether(texts: Readonly<Record<string, string>>, maxBytes: number): void {
+  const bytes = new TextEncoder().encode(Object.values(texts).join('')).length;
+  if (bytes <= maxBytes) return;
+  const names = Object.keys(texts).join(', ');
+  throw inputInvalid(
+    `Together, ${names} have ${bytes} bytes in UTF-8 and may have ${maxBytes}. Shorten the key, for example to a hash.`,
+    { names, bytes },
+  );
 }
 
 /** True when no surrogate stands alone: what UTF-8 can carry. */

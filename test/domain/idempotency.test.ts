@@ -40,6 +40,15 @@ describe('the ids of an operation', () => {
   });
 });
 
+describe('a scope that no index could hold', () => {
+  test('is refused before a database sees it, though each of its parts is short enough', () => {
+    const [tenant, action, key] = ['\u4e00'.repeat(200), '\u4e8c'.repeat(200), '\u4e09'.repeat(500)];
+
+    expect(() => scopeOf(tenant, action, key)).toThrow(/2700 bytes in UTF-8 and may have 2600/);
+    expect(scopeOf(tenant, action, key.slice(0, 460)).key).toHaveLength(460);
+  });
+});
+
 describe('two scopes that would be one text if their parts were joined', () => {
   test.each<[Parts, Parts]>([
     [

@@ -12,6 +12,7 @@ import { drizzle as drizzleOnPostgres } from 'drizzle-orm/postgres-js';
 import fc from 'fast-check';
 import pg from 'pg';
 import type postgres from 'postgres';
+import { migrate } from 'sagacity/postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Orchestrator, Transaction } from 'sagacity';
 import '../domain/seed.ts';
@@ -407,6 +408,21 @@ describe.each(kinds)('a transaction and a submission that it may not be able to 
 
     expect(said).toEqual(broken('42501'));
     expect(await stored(orderId)).toEqual(nothing);
+  });
+
+  test('on another database that has the tables as well', async () => {
+    const elsewhere = await freshDatabase();
+    await migrate({ url: elsewhere });
+    const administrator = databaseAt(elsewhere);
+    await administrator.unsafe(ORDERS);
+    const host = serverHosts[kind](elsewhere, 1);
+    const orderId = order();
+
+    const said = await submitting(host, orderId, async () => {});
+
+    expect(said.said).toBe('TRANSACTION_BROKEN');
+    expect(await administrator`select id from sagacity.operation`).toHaveLength(0);
+    await Promise.all([host.end(), administrator.end()]);
   });
 
   test('on a database without the tables of Sagacity', async () => {

@@ -3,7 +3,7 @@
  * wrong is named, with what to do about it; nothing is written. The server is the authority.
  */
 
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { isSagacityError, type SagacityError, schemaOutdated, storeUnusable } from '../../domain/errors.ts';
 import { answerOf, type Database } from './executor.ts';
 import { sqlstateOf } from './faults.ts';
@@ -102,6 +102,16 @@ export async function checkSchema(database: Database, schema: string): Promise<v
       { schema, missing: missing.map(({ name }) => name) },
     );
   }
+}
+
+/** Names one ledger among all databases that have one; it never changes. */
+export function ledgerName({ migration }: Tables): SQL {
+  return sql`
+    (select current_database() || ' ' || extract(epoch from m.applied_at)::text from ${migration} m where m.number = 0)`;
+}
+
+export async function readLedgerName(database: Database): Promise<string | null> {
+  return await answerOf<string>(database, 'check', sql`select to_json(${ledgerName(database.tables)})::text as answer`);
 }
 
 /** Which rights each table needs. */

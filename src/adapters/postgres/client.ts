@@ -99,6 +99,8 @@ const RECONNECT_PAUSE_S = 0.1;
  */
 const session = {
   application_name: 'sagacity',
+  // Every table is named with its schema: nothing else may decide what `now()` is.
+  search_path: 'pg_catalog',
   default_transaction_isolation: 'read committed',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',

@@ -8,7 +8,7 @@ import { definitionInvalid, storeUnavailable, storeUnusable } from '../../domain
 import type { Store } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 import { systemRandom } from '../local/random.ts';
-import { checkSchema, checkServer, causeOf } from './check.ts';
+import { causeOf, checkSchema, checkServer, readLedgerName } from './check.ts';
 import type { Route } from './client.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
 import { type Database, type Executor, rendered } from './executor.ts';
@@ -56,6 +56,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const statementTimeoutMs = Math.floor(deadlineMs * STATEMENT_SHARE);
   const route: Route = { url, pooler, statementTimeoutMs, connectTimeoutMs: Math.min(deadlineMs, CONNECT_TIMEOUT_MS) };
   let opened: Opened | null = null;
+  let ledger: string | null = null;
 
   const executor =
     (effect: Effect, lane: 'work' | 'renewals', withinMs = deadlineMs): Executor =>
@@ -106,7 +107,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       patienceMs: deadlineMs * (1 - TURN_SHARE),
       slowMax: Math.min(2, Math.max(1, connections - 3)),
     }),
-    within: (transaction) => within(transaction, { tables, clock, deadlineMs }),
+    within: (transaction) => within(transaction, { tables, ledger, clock, deadlineMs }),
   };
 
   async function prepare(): Promise<void> {
@@ -122,6 +123,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       }
     }
     await checkSchema({ execute: read, tables }, schema);
+    ledger = await readLedgerName({ execute: read, tables });
   }
 
   function close(): void {

@@ -9,6 +9,7 @@ import { sql } from 'drizzle-orm';
 import { inputInvalid, transactionBroken } from '../../domain/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { StoreInTransaction, Transaction } from '../../ports/store.ts';
+import { ledgerName } from './check.ts';
 import { inTime } from './deadline.ts';
 import { answerOf, type Database, type Executor, rendered, type Rows, type Statement } from './executor.ts';
 import { databaseFault } from './faults.ts';
@@ -19,6 +20,8 @@ import { applyTurns } from './turn.ts';
 /** What `within` needs beside the caller's handle. */
 export interface WithinOptions {
   readonly tables: Tables;
+  /** The ledger of the store; null where a transaction can be of no other. */
+  readonly ledger: string | null;
   readonly clock: Clock;
   readonly deadlineMs: number;
 }
@@ -28,9 +31,11 @@ export interface WithinOptions {
  * function `(text, values) => rows`. Rejects with INPUT_INVALID for anything else.
  */
 export async function within(transaction: Transaction, options: WithinOptions): Promise<StoreInTransaction> {
-  const { tables, clock, deadlineMs } = options;
+  const { tables, ledger, clock, deadlineMs } = options;
   const database: Database = { tables, execute: guarded(runnerOf(transaction), clock, deadlineMs) };
-  const { id, lockTimeout } = await sessionOf(database);
+  const { id, lockTimeout, ...session } = await sessionOf(database);
+  if (ledger !== null && session.ledger !== ledger)
+    throw transactionBroken('The transaction is on another database.', elsewhere);
   const same = sql`pg_current_xact_id()::text = ${id}::text`;
   const assertSame = async (): Promise<void> => {
     // With what the host had set, so that its own statements wait for locks as long as before.
@@ -62,11 +67,16 @@ interface Session {
   /** Assigned by being asked for, so that two statements of one transaction give the same and any others never do. */
   readonly id: string;
   readonly lockTimeout: string;
+  readonly ledger: string | null;
 }
 
 async function sessionOf(database: Database, lockTimeout = sql`current_setting('lock_timeout')`): Promise<Session> {
   const query = sql`
-    select json_build_object('id', pg_current_xact_id()::text, 'lockTimeout', ${lockTimeout})::text as answer`;
+    select json_build_object(
+      'id', pg_current_xact_id()::text,
+      'lockTimeout', ${lockTimeout},
+      'ledger', ${ledgerName(database.tables)}
+    )::text as answer`;
   const session = await answerOf<Session>(database, 'transaction', query);
   if (session === null) throw noRows();
   return session;
@@ -161,14 +171,13 @@ function refusal(error: unknown): Error {
   );
 }
 
+const elsewhere =
+  'tx must be a transaction on the database of the store, and its user needs the rights on the schema of Sagacity.';
+
 /** Where running the transaction again would end the same way. */
 const remedies = [
-  {
-    // No such table or schema, or no right to use it.
-    states: ['42P01', '3F000', '42501'],
-    remedy:
-      'tx must be a transaction on the database of the store, and its user needs the rights on the schema of Sagacity.',
-  },
+  // No such table or schema, or no right to use it.
+  { states: ['42P01', '3F000', '42501'], remedy: elsewhere },
   { states: ['25006'], remedy: 'It is read-only: begin one that may write.' },
   { states: ['25P02'], remedy: 'An earlier statement of it had failed, and the error of that one says why.' },
 ];

@@ -1,8 +1,9 @@
 /**
  * What is done to the database. Rounds of episodes in an order that chance decides: sessions are ended, each of our
- * statements loses a request and a reply, and the server is stopped, stopped while a worker takes up what a killed one
- * left, and killed. In the first round each has the stage to itself, and the round is always played to its end, so that
- * all have struck; in later ones sessions are ended all the while.
+ * statements loses requests and replies, the network falls silent, and the server is stopped, stopped while a worker
+ * takes up what a killed one left, and killed. In the first round each has the stage to itself, and the round is always
+ * played to its end, so that all have struck; in later ones sessions are ended all the while. The end is a loss that no
+ * worker dies of, so that nobody takes over what one of them has forgotten.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import type { PrivatePostgres } from 'sagacity/testing';
 import { systemClock } from '../../src/adapters/local/clock.ts';
 import { Connection } from '../../src/adapters/postgres/connection.ts';
 import { statementNames } from '../../src/adapters/postgres/executor.ts';
+import type { FaultProxy } from '../../src/testing/fault-proxy/fault-proxy.ts';
 import type { PostgresFaults } from '../../src/testing/fault-proxy/postgres-faults.ts';
 import type { Chance } from './chance.ts';
 import { type Around, askAbout, type Load, orderAgain } from './load.ts';
@@ -19,8 +21,9 @@ export interface Scene extends Around {
   readonly server: PrivatePostgres;
   /** Of the shop's database, at the server itself. */
   readonly url: string;
-  /** Of the network before the server. */
-  readonly network: PostgresFaults;
+  /** The network before the server, and what it loses. */
+  readonly network: FaultProxy;
+  readonly losing: PostgresFaults;
   readonly load: Load;
 }
 
@@ -40,11 +43,14 @@ export async function torment(scene: Scene, isOver: () => boolean): Promise<void
     if (round === 1) await played();
     else await terminatingDuring(scene, played());
   }
+  notes.doing('a last loss');
+  await lossesOf(scene, harmless);
 }
 
 /** By what people are told of them. */
 const directed: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   'lost messages': losses,
+  'network silent': silent,
   'server stopped': stopped,
   'server stopped during a take-over': stoppedDuringTakeOver,
   'server killed': killed,
@@ -104,9 +110,12 @@ const COMES_WITHIN_MS = 500;
 const LOSSES = 2;
 const TURN_LOSSES = 8;
 
+/** A worker does not end by the loss of one of these. */
+const harmless: readonly TorturedStatement[] = ['turn', 'hand-over', 'handed-over', 'read', 'read-by-identity'];
+
 /** Each statement loses requests and replies by turns, in an order of its own; the statements do so at the same time. */
-async function losses(scene: Scene): Promise<void> {
-  const orders = statementNames.map((name) => ({ name, ways: scene.chance.shuffled(['request', 'reply'] as const) }));
+async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Promise<void> {
+  const orders = names.map((name) => ({ name, ways: scene.chance.shuffled(['request', 'reply'] as const) }));
   await Promise.all(
     orders.map(async ({ name, ways }) => {
       for (let times = name === 'turn' ? TURN_LOSSES : LOSSES; times > 0; times -= 1) {
@@ -114,6 +123,10 @@ async function losses(scene: Scene): Promise<void> {
       }
     }),
   );
+}
+
+async function losses(scene: Scene): Promise<void> {
+  await lossesOf(scene, statementNames);
   await untilReadBack(scene);
 }
 
@@ -130,11 +143,11 @@ async function untilReadBack(scene: Scene): Promise<void> {
 
 /** Loses one, and counts it once it has happened. */
 async function strike(scene: Scene, name: TorturedStatement, lose: 'request' | 'reply'): Promise<void> {
-  const { network, notes } = scene;
+  const { losing, notes } = scene;
   const giveUpAt = performance.now() + STRIKE_WITHIN_MS;
   while (performance.now() < giveUpAt) {
     // A new rule for each try: one whose session ends while it strikes is spent.
-    const fault = network.add({ matching: new RegExp(`^/\\* sagacity ${name} \\*/`), lose });
+    const fault = losing.add({ matching: new RegExp(`^/\\* sagacity ${name} \\*/`), lose });
     const struck = fault.struck.then(() => true);
     const strikesSoon = () => Promise.race([struck, pause(COMES_WITHIN_MS, false)]);
     let hasStruck = await strikesSoon();
@@ -179,6 +192,16 @@ async function askAboutOne({ workers, chance, load }: Scene): Promise<void> {
 async function orderOneAgain({ workers, chance, load }: Scene): Promise<void> {
   const order = load.any();
   if (order !== null) await orderAgain(order, chance.oneOf(workers));
+}
+
+/** Longer than a call to the store may take, and shorter than a worker lives without a renewal. */
+const SILENCE_MS = 2_500;
+
+/** Nobody is told that anybody is gone: only a deadline ends a call, and only that ends its connection. */
+async function silent({ network }: Scene): Promise<void> {
+  network.halfOpen();
+  await pause(SILENCE_MS);
+  network.pass();
 }
 
 async function stopped(scene: Scene): Promise<void> {

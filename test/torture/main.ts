@@ -13,9 +13,9 @@ import { torture, type TortureOptions } from './torture.ts';
 
 const usage = `Usage: npm run torture -- [--minutes N] [--seed N] [--json]
 
-Ends sessions of a PostgreSQL server that it starts for itself, loses requests and replies of each statement, stops the
-server, stops it during a take-over and kills it, under a shop at work; then heals everything and counts the records at
-the provider.
+Ends sessions of a PostgreSQL server that it starts for itself, loses requests and replies of each statement, silences
+the network, stops the server, stops it during a take-over and kills it, under a shop at work; then heals everything and
+counts the records at the provider.
 
   --minutes N   how long the server is mistreated, fractions allowed (default 2); every fault strikes in any case
   --seed N      what chance chooses by (default SAGACITY_SEED, or 1)

@@ -36,23 +36,23 @@ export async function torture({ minutes, seed }: TortureOptions, notes: Notes, a
   const url = await server.createDatabase();
   await migrate(url);
   const provider = await undoneAtTheEnd(atTheEnd, spawnProvider(), (company) => company.close());
-  const proxy = await undoneAtTheEnd(atTheEnd, faultProxy({ port: server.port }), (door) => door.close());
-  const network = postgresFaults(proxy);
+  const network = await undoneAtTheEnd(atTheEnd, faultProxy({ port: server.port }), (door) => door.close());
+  const losing = postgresFaults(network);
 
   notes.doing('starting the workers');
   const start = (name: string) =>
-    undoneAtTheEnd(atTheEnd, startWorker(name, [proxy.urlFor(url), provider.url], notes), (worker) => worker.end());
+    undoneAtTheEnd(atTheEnd, startWorker(name, [network.urlFor(url), provider.url], notes), (worker) => worker.end());
   const workers = await Promise.all([start('A'), start('B')]);
   await Promise.all(workers.map((worker) => worker.begin()));
 
   const load = startLoad({ workers, provider, notes, chance: chanceOf(seed) });
   atTheEnd(async () => load.giveUp());
   const overAt = performance.now() + minutes * 60_000;
-  const scene = { ...{ server, url, network, workers, provider, load, notes }, chance: chanceOf(seed + 1) };
+  const scene = { ...{ server, url, network, losing, workers, provider, load, notes }, chance: chanceOf(seed + 1) };
   await torment(scene, () => performance.now() > overAt);
 
   notes.doing('healed: waiting for the end of everything');
-  network.clear();
+  losing.clear();
   await provider.quiet();
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   atTheEnd(() => sql.end({ timeout: 1 }));

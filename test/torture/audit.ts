@@ -189,6 +189,8 @@ async function endsOf(rows: readonly Row[], workers: Evidence['workers']): Promi
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
       const [n, { id }] = next;
       const answer = await (workers[n % workers.length] ?? workers[0]).ask('result', id);
+      // That is counted already, and the next would take as long.
+      if (answer.how === 'hung') return;
       if (answer.how === 'answered') ends.set(id, answer.value);
     }
   };

@@ -50,7 +50,9 @@ export type Said =
   | { readonly says: 'loaded' }
   | { readonly says: 'answer'; readonly n: number; readonly answer: Answer<unknown> }
   /** A doubt about a turn was settled by finding the turn's id in the row that was read. */
-  | { readonly says: 'read-back' };
+  | { readonly says: 'read-back' }
+  /** Something was logged that no outage explains. */
+  | { readonly says: 'fault'; readonly what: string };
 
 /** Of every call to the store. */
 export const storeDeadlineMs = 1_500;

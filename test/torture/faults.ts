@@ -2,8 +2,8 @@
  * What is done to the database. Rounds of episodes in an order that chance decides: sessions are ended, each of our
  * statements loses requests and replies, the network falls silent, and the server is stopped, stopped while a worker
  * takes up what a killed one left, and killed. In the first round each has the stage to itself, and the round is always
- * played to its end, so that all have struck; in later ones sessions are ended all the while. The end is a loss that no
- * worker dies of, so that nobody takes over what one of them has forgotten.
+ * played to its end, so that all have struck; in later ones sessions are ended all the while. The end is a silence and
+ * losses that no worker dies of, so that nobody takes over what one of them has forgotten.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -43,7 +43,9 @@ export async function torment(scene: Scene, isOver: () => boolean): Promise<void
     if (round === 1) await played();
     else await terminatingDuring(scene, played());
   }
-  notes.doing('a last loss');
+  notes.doing('the last silence and the last losses');
+  await silent(scene);
+  await pause(1_000);
   await lossesOf(scene, harmless);
 }
 
@@ -106,9 +108,9 @@ const terminating = `
 const STRIKE_WITHIN_MS = 20_000;
 const COMES_WITHIN_MS = 500;
 
-/** How often each statement loses each of the two. A turn can be many things: a birth, a start, an end, an answer. */
+/** How often each statement loses each of the two, unless it can meet its loss in many ways. */
 const LOSSES = 2;
-const TURN_LOSSES = 8;
+const lossesEach: { readonly [Name in TorturedStatement]?: number } = { turn: 8, 'hand-over': 5 };
 
 /** A worker does not end by the loss of one of these. */
 const harmless: readonly TorturedStatement[] = ['turn', 'hand-over', 'handed-over', 'read', 'read-by-identity'];
@@ -118,7 +120,7 @@ async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Prom
   const orders = names.map((name) => ({ name, ways: scene.chance.shuffled(['request', 'reply'] as const) }));
   await Promise.all(
     orders.map(async ({ name, ways }) => {
-      for (let times = name === 'turn' ? TURN_LOSSES : LOSSES; times > 0; times -= 1) {
+      for (let times = lossesEach[name] ?? LOSSES; times > 0; times -= 1) {
         for (const lose of ways) await strike(scene, name, lose);
       }
     }),
@@ -145,7 +147,8 @@ async function untilReadBack(scene: Scene): Promise<void> {
 async function strike(scene: Scene, name: TorturedStatement, lose: 'request' | 'reply'): Promise<void> {
   const { losing, notes } = scene;
   const giveUpAt = performance.now() + STRIKE_WITHIN_MS;
-  while (performance.now() < giveUpAt) {
+  // Once a call has hung, what else is waited for may hang as well, and the verdict is known.
+  while (performance.now() < giveUpAt && notes.tally.hung === 0) {
     // A new rule for each try: one whose session ends while it strikes is spent.
     const fault = losing.add({ matching: new RegExp(`^/\\* sagacity ${name} \\*/`), lose });
     const struck = fault.struck.then(() => true);

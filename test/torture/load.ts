@@ -71,7 +71,7 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
   let givenUp = false;
 
   const plan = (): Plan => {
-    const customer = () => ({ worker: chance.below(workers.length), cancels: chance.is(0.12), asks: chance.is(0.3) });
+    const customer = () => ({ worker: chance.below(workers.length), cancels: chance.is(0.2), asks: chance.is(0.3) });
     return {
       trouble: chance.is(0.35) ? chance.oneOf(troubles) : null,
       customers: chance.is(0.25) ? [customer(), customer()] : [customer()],

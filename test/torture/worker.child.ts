@@ -14,12 +14,17 @@ const [url, providerUrl] = process.argv.slice(2);
 if (url === undefined || providerUrl === undefined) throw new Error('Usage: worker.child.ts DATABASE-URL PROVIDER-URL');
 
 const shop = shopAt(providerUrl);
-/** What is logged as an error is not wrong by itself, but explains what is. */
+/** Errors of the library's own are told of the surroundings. Any other, a refused statement for one, is a fault. */
+const listen = (facts: object, message: string) => {
+  const error: unknown = 'error' in facts ? facts.error : null;
+  if (error instanceof Error && !isSagacityError(error)) say({ says: 'fault', what: `${message}: ${error.message}` });
+};
 const logger: Logger = {
-  debug() {},
-  info() {},
-  warn() {},
-  error: (facts, message) => console.error(message, facts),
+  ...{ debug: listen, info: listen, warn: listen },
+  error(facts, message) {
+    listen(facts, message);
+    console.error(message, facts);
+  },
 };
 let orchestrator: Orchestrator<true> | null = null;
 

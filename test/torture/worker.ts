@@ -62,6 +62,7 @@ export async function startWorker(name: string, args: readonly string[], notes: 
     child.on('message', (said: Said) => {
       if (said.says === 'loaded') load();
       else if (said.says === 'read-back') tally.readBack += 1;
+      else if (said.says === 'fault') wrong(`worker ${name} logged "${said.what}"`);
       else asked.get(said.n)?.(said.answer);
     });
     child.once('exit', (code, signal) => {

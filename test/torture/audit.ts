@@ -3,6 +3,7 @@
  * are read with SQL of our own; what callers were told is compared with both. Every complaint counts as wrong.
  */
 
+import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type postgres from 'postgres';
 import type { OperationState } from 'sagacity';
@@ -17,6 +18,8 @@ export interface Evidence {
   readonly provider: ScriptedProvider;
   readonly workers: readonly [WorkerProcess, ...WorkerProcess[]];
   readonly orders: readonly Ordered[];
+  /** The server's log, its lines beginning with their SQLSTATE. */
+  readonly log: string;
 }
 
 interface Row {
@@ -83,6 +86,7 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
     ];
     for (const what of wrong) complaints.push(`${row.orderId} ${what} [${row.state}; ${history.map(shown).join(' ')}]`);
   }
+  for (const refusal of await refusalsIn(evidence.log)) complaints.push(`the server refused a statement: ${refusal}`);
   for (const operation of await handoversIn(sql)) complaints.push(`a hand-over to ${operation} was never applied`);
   return complaints;
 }
@@ -196,6 +200,15 @@ async function endsOf(rows: readonly Row[], workers: Evidence['workers']): Promi
   };
   await Promise.all(Array.from({ length: ENDS_AT_ONCE }, reading));
   return ends;
+}
+
+/** What passes by itself: serialisation, deadlock, lock time-out, statement time-out. */
+const passing = ['40001', '40P01', '55P03', '57014'];
+
+/** Whatever is lost, no statement of ours is one that the server says no to. */
+async function refusalsIn(log: string): Promise<string[]> {
+  const lines = (await readFile(log, 'utf8')).split('\n');
+  return lines.filter((line) => /^\w{5} ERROR:/.test(line) && !passing.includes(line.slice(0, 5)));
 }
 
 async function rowsIn(sql: postgres.Sql): Promise<Row[]> {

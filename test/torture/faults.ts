@@ -108,9 +108,9 @@ const terminating = `
 const STRIKE_WITHIN_MS = 20_000;
 const COMES_WITHIN_MS = 500;
 
-/** How often each statement loses each of the two, unless it can meet its loss in many ways. */
+/** How often each statement loses each of the two; more often if it is repeated, because much can happen meanwhile. */
 const LOSSES = 2;
-const lossesEach: { readonly [Name in TorturedStatement]?: number } = { turn: 8, 'hand-over': 5 };
+const lossesOfRepeated: { readonly [Name in TorturedStatement]?: number } = { turn: 8, 'hand-over': 5 };
 
 /** A worker does not end by the loss of one of these. */
 const harmless: readonly TorturedStatement[] = ['turn', 'hand-over', 'handed-over', 'read', 'read-by-identity'];
@@ -120,7 +120,7 @@ async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Prom
   const orders = names.map((name) => ({ name, ways: scene.chance.shuffled(['request', 'reply'] as const) }));
   await Promise.all(
     orders.map(async ({ name, ways }) => {
-      for (let times = lossesEach[name] ?? LOSSES; times > 0; times -= 1) {
+      for (let times = lossesOfRepeated[name] ?? LOSSES; times > 0; times -= 1) {
         for (const lose of ways) await strike(scene, name, lose);
       }
     }),
@@ -145,12 +145,14 @@ async function untilReadBack(scene: Scene): Promise<void> {
 
 /** Loses one, and counts it once it has happened. */
 async function strike(scene: Scene, name: TorturedStatement, lose: 'request' | 'reply'): Promise<void> {
-  const { losing, notes } = scene;
+  const { losing, chance, notes } = scene;
+  const matching = new RegExp(`^/\\* sagacity ${name} \\*/`);
   const giveUpAt = performance.now() + STRIKE_WITHIN_MS;
   // Once a call has hung, what else is waited for may hang as well, and the verdict is known.
   while (performance.now() < giveUpAt && notes.tally.hung === 0) {
     // A new rule for each try: one whose session ends while it strikes is spent.
-    const fault = losing.add({ matching: new RegExp(`^/\\* sagacity ${name} \\*/`), lose });
+    // What is repeated gets through now and then, so that a repetition is answered.
+    const fault = losing.add({ matching, lose, nth: lossesOfRepeated[name] === undefined ? 1 : 1 + chance.below(2) });
     const struck = fault.struck.then(() => true);
     const strikesSoon = () => Promise.race([struck, pause(COMES_WITHIN_MS, false)]);
     let hasStruck = await strikesSoon();

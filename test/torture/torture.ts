@@ -26,13 +26,18 @@ export interface TortureOptions {
 /** Registers what must be undone at the end, whatever happens meanwhile. */
 export type AtTheEnd = (undo: () => Promise<unknown>) => void;
 
+/** The lines of the server's log begin with their SQLSTATE. */
+const withStates = { log_line_prefix: '%e ' };
+
 /** Everything that was accepted has come to its end by then, or is lost. */
 const HEALED_WITHIN_MS = 45_000;
 
 /** Runs and notes. Rejects when it could not: that says nothing about the library. */
 export async function torture({ minutes, seed }: TortureOptions, notes: Notes, atTheEnd: AtTheEnd): Promise<void> {
   notes.doing('starting a PostgreSQL server and a provider');
-  const server = await undoneAtTheEnd(atTheEnd, privatePostgres(), (cluster) => cluster.close());
+  const server = await undoneAtTheEnd(atTheEnd, privatePostgres({ settings: withStates }), (cluster) =>
+    cluster.close(),
+  );
   const url = await server.createDatabase();
   await migrate(url);
   const provider = await undoneAtTheEnd(atTheEnd, spawnProvider(), (company) => company.close());
@@ -62,7 +67,8 @@ export async function torture({ minutes, seed }: TortureOptions, notes: Notes, a
   await untilQuiet(sql, lostAt);
 
   notes.doing('judging');
-  for (const complaint of await audit({ sql, provider, workers, orders: load.orders })) notes.wrong(complaint);
+  for (const complaint of await audit({ sql, provider, workers, orders: load.orders, log: server.log }))
+    notes.wrong(complaint);
 }
 
 async function migrate(url: string): Promise<void> {

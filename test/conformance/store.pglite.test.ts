@@ -1,10 +1,8 @@
 /** The embedded store keeps the promises of the port: the same suite as memory, the same statements as PostgreSQL. */
 
 import { PGlite } from '@electric-sql/pglite';
-import { drizzle } from 'drizzle-orm/pglite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pgliteStore } from '../../src/adapters/pglite/store.ts';
-import { skewSession } from '../../src/adapters/postgres/store-now.ts';
 import { storeSuite } from '../../src/testing/store-suite.ts';
 
 storeSuite(
@@ -12,13 +10,12 @@ storeSuite(
     name: 'pglite',
     async make() {
       const instance = await PGlite.create();
-      const database = drizzle({ client: instance });
       let skewMs = 0;
       return {
         store: pgliteStore({ instance }),
         async advance(ms) {
           skewMs += ms;
-          await database.execute(skewSession(skewMs));
+          await instance.query(`select set_config('sagacity.skew_ms', $1, false)`, [String(skewMs)]);
         },
         // The database's clock stands still within a transaction, and this instance has one session for everything.
         async still(work) {

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { postgresStore } from 'sagacity/postgres';
 import { storeSuite } from '../../src/testing/store-suite.ts';
+import { databaseTime } from '../support/database-time.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 
 storeSuite(
@@ -12,25 +13,13 @@ storeSuite(
       const url = await freshDatabase();
       const database = databaseAt(url);
       const store = postgresStore({ url, migrate: true });
-      const [{ name } = { name: '' }] = await database<{ name: string }[]>`select current_database() as name`;
-      let skewMs = 0;
-      // Sessions take a setting of their database with them when they begin: the store begins new ones.
-      const set = async (setting: string) => {
-        await database.unsafe(`alter database ${name} ${setting}`);
+      const time = await databaseTime(database, async () => {
         await store.close();
         await store.open();
-      };
+      });
       return {
         store,
-        async advance(ms) {
-          skewMs += ms;
-          await set(`set sagacity.skew_ms = '${skewMs}'`);
-        },
-        async still(work) {
-          await set(`set sagacity.still_at_ms = '${Date.now()}'`);
-          await work();
-          await set('reset sagacity.still_at_ms');
-        },
+        ...time,
         dispose: () => database.end(),
       };
     },

@@ -8,6 +8,7 @@ import { postgresStore } from 'sagacity/postgres';
 import { scriptedProvider } from 'sagacity/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storeSuite } from '../../src/testing/store-suite.ts';
+import { databaseTime } from '../support/database-time.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { chargeCard } from '../support/shop.ts';
 import { transactionPooler } from '../support/transaction-pooler.ts';
@@ -19,24 +20,10 @@ storeSuite(
       const url = await freshDatabase();
       const pooler = await transactionPooler(url);
       const database = databaseAt(url);
-      const [{ name } = { name: '' }] = await database<{ name: string }[]>`select current_database() as name`;
-      let skewMs = 0;
-      // Sessions take a setting of their database with them when they begin: the pooler begins new ones.
-      const set = async (setting: string) => {
-        await database.unsafe(`alter database ${name} ${setting}`);
-        pooler.renew();
-      };
+      const time = await databaseTime(database, () => pooler.renew());
       return {
         store: postgresStore({ url: pooler.url, pooler: true, migrate: true }),
-        async advance(ms) {
-          skewMs += ms;
-          await set(`set sagacity.skew_ms = '${skewMs}'`);
-        },
-        async still(work) {
-          await set(`set sagacity.still_at_ms = '${Date.now()}'`);
-          await work();
-          await set('reset sagacity.still_at_ms');
-        },
+        ...time,
         async dispose() {
           await database.end();
           await pooler.close();

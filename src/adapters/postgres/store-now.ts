@@ -17,8 +17,3 @@ export const storeNow: SQL = sql`
 export function epochMs(time: string): SQL {
   return sql`(${sql.raw(`extract(epoch from ${time})`)} * 1000)::bigint`;
 }
-
-/** Sets the skew of the session in which it runs. For tests only. */
-export function skewSession(skewMs: number): SQL {
-  return sql`select set_config('sagacity.skew_ms', ${String(skewMs)}::text, false)`;
-}

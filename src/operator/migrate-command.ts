@@ -31,7 +31,7 @@ export function addMigrateCommand(program: Command): void {
         'json',
       ]),
     )
-    .option('--json', 'one JSON object a line, the last {"summary":"migrate","ok":...}')
+    .option('--json', 'one JSON object a line, the last {"summary":"migrate","ok":...}; nothing if options are wrong')
     .addHelpText('after', exitCodes)
     .action((flags: Flags) => act(flags));
 }

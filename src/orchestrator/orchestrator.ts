@@ -106,7 +106,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
-   * transaction cannot carry it: roll back and run all of it again. Submit late in the transaction, because other
+   * transaction cannot carry it: roll back and do what its message says. Submit late in the transaction, because other
    * submissions of the same identity wait for its end, and are rejected with STORE_UNAVAILABLE when it takes long.
    *
    * Without `start()` the operation is stored and waits for a process that works.

@@ -25,7 +25,7 @@ export interface PgliteStoreOptions {
   readonly directory?: string;
   /**
    * A PGlite of yours to use instead. It stays open when the store closes, and locking its directory is up to you.
-   * Never await a submission inside a transaction of it: the submission waits for the transaction, which waits for it.
+   * Never await a submission inside a transaction of it without giving that as `tx`: each would wait for the other.
    */
   readonly instance?: PGlite;
   /** How long one call may take. By default 10 seconds. */

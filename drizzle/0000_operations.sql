@@ -58,6 +58,11 @@ CREATE TABLE "sagacity"."operation" (
 	CONSTRAINT "operation_identity" UNIQUE("key","action","tenant")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."timeline" (
+	"id" text PRIMARY KEY NOT NULL,
+	"seen_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."worker" (
 	"id" text PRIMARY KEY NOT NULL,
 	"beat_at" timestamp with time zone NOT NULL,
@@ -67,6 +72,7 @@ CREATE TABLE "sagacity"."worker" (
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since","tenant","id") WHERE "sagacity"."operation"."state" in ('succeeded', 'failed', 'compensated');--> statement-breakpoint
 CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint
 -- Written by hand: the history is append-only, whoever connects.

@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
   {
     number: 0,
     name: '0000_operations',
-    checksum: '7107ee3eb16104f1583537fcb8513dab1f8d294f4bb552fdffc1356764b05928',
+    checksum: '723945afcd03753ba806e602ceed28129415778024a986c32cffeff531e3df93',
     sql: `CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
@@ -75,6 +75,11 @@ CREATE TABLE "sagacity"."operation" (
 	CONSTRAINT "operation_identity" UNIQUE("key","action","tenant")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."timeline" (
+	"id" text PRIMARY KEY NOT NULL,
+	"seen_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."worker" (
 	"id" text PRIMARY KEY NOT NULL,
 	"beat_at" timestamp with time zone NOT NULL,
@@ -84,6 +89,7 @@ CREATE TABLE "sagacity"."worker" (
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since","tenant","id") WHERE "sagacity"."operation"."state" in ('succeeded', 'failed', 'compensated');--> statement-breakpoint
 CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint
 -- Written by hand: the history is append-only, whoever connects.

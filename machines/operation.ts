@@ -17,8 +17,10 @@ import {
   type FoundUnusably,
   type History,
   lookupAnswered,
+  lostStartAssumed,
   noHistory,
   outcomeStated,
+  wordReceived,
 } from '../src/domain/attempt.ts';
 import type { EscalationReason } from '../src/domain/operation-state.ts';
 import type { Finding, Settling } from '../src/domain/outcome.ts';
@@ -38,6 +40,7 @@ import {
   proof,
   reasonWithoutLookup,
   REFUSED_SENDS_MAX,
+  startMayBeLost,
 } from '../src/domain/policy.ts';
 
 /** What a look-up brought back. */
@@ -64,6 +67,8 @@ export interface OperationContext {
   readonly escalatedFrom: 'operation' | 'compensation';
   /** The refusal of its inverse, kept beside everything else. */
   readonly inverseCode: string | null;
+  /** The timeline that began with the last fail-over after which its provider confirmed how it had ended. */
+  readonly verifiedOn: string | null;
 }
 
 export interface OperationInput {
@@ -75,7 +80,13 @@ export type OperationEvent =
   /** The pause is over and a slot is free. */
   | { readonly type: 'due' }
   /** Something was learnt about an attempt from outside its own reply: a late result, a webhook. */
-  | { readonly type: 'evidence.received'; readonly attempt: number; readonly outcome: AttemptResult }
+  | {
+      readonly type: 'evidence.received';
+      readonly attempt: number;
+      readonly outcome: AttemptResult;
+      /** Where the start of that attempt was recorded, if it is known. */
+      readonly timeline?: string;
+    }
   | { readonly type: 'cancel.requested' }
   /** A person decided how it ended; `not-applied` means: proven absent, send again. */
   | { readonly type: 'verdict.given'; readonly outcome: Settling | { readonly type: 'not-applied' } }
@@ -87,7 +98,7 @@ export type OperationEvent =
   | { readonly type: 'effect.takenBack' }
   | { readonly type: 'effect.leftStanding' };
 
-const noFacts: Facts = { now: 0, sendBy: null, windowEndsAt: null, random: 0.5 };
+const noFacts: Facts = { now: 0, sendBy: null, windowEndsAt: null, lostStartOn: null, random: 0.5 };
 
 /** Scripted by `provide`; on its own nobody is asked and nothing is known. */
 const attempt = fromPromise<AttemptResult, { number: number }>(() =>
@@ -117,7 +128,7 @@ function known({ context, event }: Moment): History {
     case 'xstate.error.actor.lookup':
       return lookupAnswered(history, { type: 'inconclusive', reason: 'the look-up threw' }, 'not-yet');
     case 'evidence.received':
-      return attemptLearnt(history, fact.attempt, fact.outcome);
+      return wordReceived(history, fact.attempt, fact.outcome, fact.timeline);
     case 'cancel.requested':
       return { ...history, cancelled: true };
     case 'verdict.given':
@@ -159,15 +170,25 @@ function isProvenUnusable(moment: Moment): boolean {
   return proven.type === 'effect' && !proven.usable;
 }
 
+/** A start may be lost, and it matters: of what is proven to have happened nothing else is sent, and nothing fails. */
+function mayHaveLostStart(moment: Moment): boolean {
+  const history = known(moment);
+  const { policy, facts } = moment.context;
+  return startMayBeLost(history, facts) && !hasEffect(history, policy);
+}
+
 /** Evidence can settle what a person is asked about, unless it is an inverse, or which of two effects shall stand. */
 function isOpenToEvidence({ escalatedFrom, reason }: OperationContext): boolean {
   return escalatedFrom === 'operation' && reason !== 'two-effects';
 }
 
+function failure(moment: Moment): string | null {
+  return failureOf(known(moment), moment.context.policy, moment.context.facts);
+}
+
 /** An inverse without attempts left does not fail; a person grants it another one. */
 function isExhaustedInverse(moment: Moment): boolean {
-  const { policy } = moment.context;
-  return policy.inverse && failureOf(known(moment), policy) === 'attempts-exhausted';
+  return moment.context.policy.inverse && failure(moment) === 'attempts-exhausted';
 }
 
 const operation = setup({
@@ -180,11 +201,19 @@ const operation = setup({
   guards: {
     provenSuccess: isProvenUsable,
     provenTwoEffects: (moment) => proof(known(moment), moment.context.policy).type === 'two-effects',
-    provenFailure: (moment) => failureOf(known(moment), moment.context.policy) !== null,
+    provenFailure: (moment) => failure(moment) !== null,
     provenUnusable: isProvenUnusable,
     provenUnusableAndLookup: (moment) => isProvenUnusable(moment) && moment.context.policy.lookup !== null,
     inverseExhausted: isExhaustedInverse,
     couldNotSend: (moment) => known(moment).refusedSends >= REFUSED_SENDS_MAX,
+    startMayBeLost: mayHaveLostStart,
+    startMayBeLostAndLookup: (moment) => mayHaveLostStart(moment) && moment.context.policy.lookup !== null,
+    // Nobody can be asked, and there is no key under which another send would be safe, or no reason for one.
+    startMayBeLostUnprovably: (moment) => {
+      const { policy, history } = moment.context;
+      const isUnprovable = policy.lookup === null && (policy.keyRetentionMs === null || history.cancelled);
+      return isUnprovable && mayHaveLostStart(moment);
+    },
     mayTryAgain: (moment) => mayTryAgain(known(moment), moment.context.policy),
     mayStartAfresh: (moment) => mayStartAfresh(known(moment), moment.context.policy),
     mayResubmitUnasked: ({ context }) => mayResubmitUnasked(context.history, context.policy, context.facts),
@@ -200,9 +229,7 @@ const operation = setup({
       proof(known(moment), moment.context.policy).type === 'two-effects',
     evidenceProvesSuccess: (moment) => isOpenToEvidence(moment.context) && isProvenUsable(moment),
     evidenceProvesFailure: (moment) =>
-      isOpenToEvidence(moment.context) &&
-      !isExhaustedInverse(moment) &&
-      failureOf(known(moment), moment.context.policy) !== null,
+      isOpenToEvidence(moment.context) && !isExhaustedInverse(moment) && failure(moment) !== null,
     decidedSucceeded: (moment) => moment.context.escalatedFrom === 'operation' && decides(moment, 'succeeded'),
     decidedFailed: (moment) => {
       const { escalatedFrom, reason, history, policy } = moment.context;
@@ -215,13 +242,9 @@ const operation = setup({
       return escalatedFrom === 'operation' && decides(moment, 'not-applied') && !hasEffect(history, policy);
     },
     decidedNotAppliedAfterCancel: (moment) => {
-      const { escalatedFrom, history, policy } = moment.context;
-      return (
-        escalatedFrom === 'operation' &&
-        history.cancelled &&
-        decides(moment, 'not-applied') &&
-        failureOf(known(moment), policy) !== null
-      );
+      const { escalatedFrom, history } = moment.context;
+      const isHeard = escalatedFrom === 'operation' && history.cancelled && decides(moment, 'not-applied');
+      return isHeard && failure(moment) !== null;
     },
     mayLookUpAgain: ({ context }) => context.escalatedFrom === 'operation' && context.policy.lookup !== null,
     noJoinedSagaUnsettled: ({ event }) => event.type === 'compensation.begun' && event.unsettledJoiners === 0,
@@ -230,8 +253,14 @@ const operation = setup({
   actions: {
     startAttempt: assign(({ context }) => ({ history: attemptStarted(context.history) })),
     learn: assign((moment) => ({ history: known(moment) })),
+    // After `learn`: what the event says is in the history by then, and is not said again.
+    assumeLostStart: assign(({ context: { history, policy, facts } }) =>
+      facts.lostStartOn !== null && startMayBeLost(history, facts) && !hasEffect(history, policy)
+        ? { history: lostStartAssumed(history, facts.lostStartOn) }
+        : {},
+    ),
     forgetAbsence: assign(({ context }) => ({ history: absenceExpired(context.history) })),
-    fail: assign((moment) => ({ history: known(moment), code: failureOf(known(moment), moment.context.policy) })),
+    fail: assign((moment) => ({ history: known(moment), code: failure(moment) })),
     failAsDecided: assign(({ event }) =>
       event.type === 'verdict.given' && event.outcome.type === 'failed' ? { code: event.outcome.code } : {},
     ),
@@ -279,16 +308,18 @@ const attemptEnded = [
   ...settledByProof,
   { guard: 'couldNotSend', target: 'escalated', actions: ['learn', escalate('could-not-send')] },
   { guard: 'mayTryAgain', target: 'pending', actions: 'learn' },
-  { target: 'unknown', actions: 'learn' },
+  { target: 'unknown', actions: ['learn', 'assumeLostStart'] },
 ] as const;
 
-/** What follows from anything learnt while in doubt, in the order of the questions. */
-const learntInDoubt = [...settledByProof, { guard: 'mayStartAfresh', target: 'pending', actions: 'learn' }] as const;
+const mayStartAgain = { guard: 'mayStartAfresh', target: 'pending', actions: 'learn' } as const;
 
-const evidenceInDoubt = [...learntInDoubt, { actions: 'learn' }] as const;
+const evidenceInDoubt = [...settledByProof, mayStartAgain, { actions: 'learn' }] as const;
 
+/** What follows from an answer, in the order of the questions. What a fail-over may have lost is asked about as well. */
 const lookupAnswers = [
-  ...learntInDoubt,
+  ...settledByProof,
+  { guard: 'startMayBeLost', target: 'reconciling', reenter: true, actions: ['learn', 'assumeLostStart'] },
+  mayStartAgain,
   { guard: 'lookupGivesUp', target: 'escalated', actions: ['learn', 'escalateLookup'] },
   { target: 'reconciling', reenter: true, actions: 'learn' },
 ] as const;
@@ -303,6 +334,7 @@ export const operationMachine = operation.createMachine({
     reason: null,
     escalatedFrom: 'operation',
     inverseCode: null,
+    verifiedOn: null,
   }),
   initial: 'pending',
   states: {
@@ -311,6 +343,13 @@ export const operationMachine = operation.createMachine({
       exit: cancel('due'),
       on: {
         due: [
+          { guard: 'startMayBeLostAndLookup', target: 'reconciling', actions: 'assumeLostStart' },
+          {
+            guard: 'startMayBeLostUnprovably',
+            target: 'escalated',
+            actions: ['assumeLostStart', escalate('timeline-changed')],
+          },
+          { guard: 'startMayBeLost', target: 'pending', reenter: true, actions: 'assumeLostStart' },
           { guard: 'mayNotStartAndLookup', target: 'reconciling', actions: 'forgetAbsence' },
           { guard: 'mayNotStart', target: 'escalated', actions: 'escalateWithoutLookup' },
           { target: 'in-progress' },
@@ -326,7 +365,12 @@ export const operationMachine = operation.createMachine({
         ],
         'cancel.requested': [
           { guard: 'provenFailure', target: 'failed', actions: 'fail' },
-          { guard: 'canLookUp', target: 'reconciling', actions: 'learn' },
+          { guard: 'canLookUp', target: 'reconciling', actions: ['learn', 'assumeLostStart'] },
+          {
+            guard: 'startMayBeLost',
+            target: 'escalated',
+            actions: ['learn', 'assumeLostStart', escalate('timeline-changed')],
+          },
           { target: 'escalated', actions: ['learn', escalate('no-lookup')] },
         ],
       },

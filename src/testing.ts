@@ -12,9 +12,11 @@ export type {
   OperationRow,
   Receipt,
   RecordKind,
+  SettledQuery,
   Start,
   StoredRecord,
   StoreInTransaction,
+  Timeline,
   Turn,
 } from './ports/store.ts';
 export type { CancelTimer, Clock } from './ports/clock.ts';

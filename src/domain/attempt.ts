@@ -26,6 +26,11 @@ export interface Attempt {
   readonly code?: string;
   /** The provider's name of the record, when it told one. */
   readonly reference?: string;
+  /**
+   * Set where no start was found, on the timeline named here, although a fail-over may have lost one. It stands for
+   * however many were lost.
+   */
+  readonly assumedOn?: string;
 }
 
 /** Everything that decides what an operation may do next, apart from its policy and the time. */
@@ -74,6 +79,16 @@ export function attemptStarted(history: History): History {
   return { ...history, lookups: 0, attempts: [...history.attempts, { number, standing: 'open' }] };
 }
 
+/**
+ * A fail-over may have lost the start of an attempt, and its request may have reached the provider: from now on that is
+ * an attempt like any other that ended without proof. It may never have existed, so it uses up none.
+ */
+export function lostStartAssumed(history: History, timeline: string): History {
+  const number = history.attempts.length + 1;
+  const assumed: Attempt = { number, standing: 'unproven', assumedOn: timeline };
+  return { ...history, grants: history.grants + 1, lookups: 0, attempts: [...history.attempts, assumed] };
+}
+
 /** Attempt `number` has ended, or something was learnt about it later. Unknown teaches nothing about a proven one. */
 export function attemptLearnt(history: History, number: number, outcome: AttemptResult): History {
   const known = history.attempts.find((attempt) => attempt.number === number);
@@ -93,6 +108,30 @@ export function attemptLearnt(history: History, number: number, outcome: Attempt
   return { ...history, attempts, refusedSends, result, found: [...history.found, ...otherRecord(known, outcome)] };
 }
 
+/**
+ * Word about an attempt from outside its own reply; `timeline` is where its start was recorded. After a fail-over the
+ * number may stand for another attempt here, or for none: then only an effect counts, whichever attempt had it.
+ */
+export function wordReceived(
+  history: History,
+  number: number,
+  outcome: AttemptResult,
+  timeline: string | undefined,
+): History {
+  if (isRecorded(history, number, timeline)) return attemptLearnt(history, number, outcome);
+  if (outcome.type !== 'succeeded' && outcome.type !== 'succeeded-unusably') return history;
+  const reference = outcome.reference ?? null;
+  const result = outcome.type === 'succeeded' ? { output: outcome.output, reference } : null;
+  return { ...foundAlso(history, [reference]), result: history.result ?? result };
+}
+
+/** What was started before a lost start was assumed has kept its number; whatever came after it has another history. */
+function isRecorded({ attempts }: History, number: number, timeline: string | undefined): boolean {
+  const assumed = attempts.findLast((attempt) => attempt.assumedOn !== undefined && attempt.number <= number);
+  const isOfThisHistory = assumed === undefined || (assumed.number < number && assumed.assumedOn === timeline);
+  return isOfThisHistory && attempts.some((attempt) => attempt.number === number);
+}
+
 /** A record under another name than the one this attempt is known by: both are kept, since it is a second effect. */
 function otherRecord(known: Attempt, outcome: AttemptResult): string[] {
   if (outcome.type !== 'succeeded' && outcome.type !== 'succeeded-unusably') return [];
@@ -101,21 +140,26 @@ function otherRecord(known: Attempt, outcome: AttemptResult): string[] {
 }
 
 function learnt(known: Attempt, outcome: AttemptResult): Attempt {
-  const { number } = known;
+  const named = nameOf(known);
   switch (outcome.type) {
     case 'succeeded':
     case 'succeeded-unusably': {
       const reference = known.reference ?? outcome.reference;
-      return { number, standing: 'effect', ...(reference === undefined ? {} : { reference }) };
+      return { ...named, standing: 'effect', ...(reference === undefined ? {} : { reference }) };
     }
     case 'failed':
-      return known.standing === 'effect' ? known : { number, standing: 'refused', code: outcome.code };
+      return known.standing === 'effect' ? known : { ...named, standing: 'refused', code: outcome.code };
     case 'not-applied':
       if (known.standing === 'effect' || known.standing === 'refused') return known;
-      return { number, standing: outcome.sent === false ? 'not-sent' : 'without-effect' };
+      return { ...named, standing: outcome.sent === false ? 'not-sent' : 'without-effect' };
     case 'unknown':
-      return known.standing === 'open' ? { number, standing: 'unproven' } : known;
+      return known.standing === 'open' ? { ...named, standing: 'unproven' } : known;
   }
+}
+
+/** What of an attempt does not change, whatever is learnt about it. */
+function nameOf({ number, assumedOn }: Attempt): Pick<Attempt, 'number' | 'assumedOn'> {
+  return assumedOn === undefined ? { number } : { number, assumedOn };
 }
 
 /** How much an `absent` proves: nothing yet, enough while the provider still knows the key, or all. */
@@ -196,10 +240,10 @@ export function outcomeStated(history: History, outcome: AttemptResult): History
   return { ...history, result: { output: outcome.output, reference: outcome.reference ?? null } };
 }
 
-function settleUnproven(history: History, as: Omit<Attempt, 'number'>): History {
+function settleUnproven(history: History, as: Omit<Attempt, 'number' | 'assumedOn'>): History {
   const attempts = history.attempts.map((attempt) =>
     attempt.standing === 'open' || attempt.standing === 'unproven' || attempt.standing === 'absent'
-      ? { number: attempt.number, ...as }
+      ? { ...nameOf(attempt), ...as }
       : attempt,
   );
   return { ...history, attempts };

@@ -40,6 +40,8 @@ export interface Facts {
   readonly sendBy: number | null;
   /** Until when another attempt may start under the same key; null: none was started, or no key is retained. */
   readonly windowEndsAt: number | null;
+  /** The timeline on which a start of this operation may be missing, since a fail-over; null: none can be. */
+  readonly lostStartOn: string | null;
   /** In [0, 1): spreads delays so that many operations do not come back together. */
   readonly random: number;
 }
@@ -61,13 +63,31 @@ export function proof(history: History, policy: Policy): ReturnType<typeof proof
   return proofOf(history, policy.keyRetentionMs !== null);
 }
 
-/** The code with which the operation has failed for certain, or null. */
-export function failureOf(history: History, policy: Policy): string | null {
+/** A fail-over may have lost a start of it, and that has not been reckoned with on this timeline yet. */
+export function startMayBeLost(history: History, { lostStartOn }: Facts): boolean {
+  return lostStartOn !== null && history.attempts.every(({ assumedOn }) => assumedOn !== lostStartOn);
+}
+
+/**
+ * The code with which the operation has failed for certain, or null. A start that may be missing is one more attempt
+ * without proof: neither an absence nor a refusal, which speaks for its own attempt only, settles anything before.
+ */
+export function failureOf(history: History, policy: Policy, facts: Facts): string | null {
+  if (startMayBeLost(history, facts) || mayStillArrive(history, policy)) return null;
   const proven = proof(history, policy);
   if (proven.type === 'refused') return proven.code;
   if (proven.type !== 'without-effect') return null;
   if (history.cancelled) return 'cancelled';
   return attemptsLeft(history, policy) ? null : 'attempts-exhausted';
+}
+
+/**
+ * The definition says how late a request can take effect, and an absence was seen before that: enough to send again
+ * under the same key, and not enough to say that nothing happened.
+ */
+function mayStillArrive({ attempts }: History, { lookup }: Policy): boolean {
+  const isLimited = lookup !== null && lookup.arrivalLimitMs !== null;
+  return isLimited && attempts.some(({ standing }) => standing === 'absent');
 }
 
 /** An earlier attempt could still take effect, so that another send is safe only under a key the provider knows. */
@@ -83,6 +103,7 @@ export function windowAllows(history: History, policy: Policy, facts: Facts): bo
 
 /** May the next attempt start now that it is due? Late evidence may have used up the attempts since it was planned. */
 export function mayStart(history: History, policy: Policy, facts: Facts): boolean {
+  if (history.cancelled) return false;
   return !isResubmission(history) || (attemptsLeft(history, policy) && windowAllows(history, policy, facts));
 }
 
@@ -124,7 +145,10 @@ export function hasEffect(history: History, policy: Policy): boolean {
 export function reasonWithoutLookup(history: History, policy: Policy, facts: Facts): EscalationReason {
   if (hasEffect(history, policy)) return 'output-unusable';
   if (policy.keyRetentionMs !== null && !isWindowOpen(facts)) return 'window-passed';
-  return 'no-lookup';
+  const isAssumed = history.attempts.some(
+    ({ standing, assumedOn }) => standing === 'unproven' && assumedOn !== undefined,
+  );
+  return isAssumed ? 'timeline-changed' : 'no-lookup';
 }
 
 /** How much it proves that a look-up which began at `beganAt` found nothing. */

@@ -4,7 +4,7 @@
  * for make one turn.
  */
 
-import { attemptLearnt, type AttemptResult, type History } from '../domain/attempt.ts';
+import { type AttemptResult, type History, lookupAnswered, wordReceived } from '../domain/attempt.ts';
 import type { Json } from '../domain/json.ts';
 import { encode } from '../domain/codec.ts';
 import { isSettled, type OperationState } from '../domain/operation-state.ts';
@@ -13,7 +13,7 @@ import type { Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { LookupAnswer, OperationEvent } from '../../machines/operation.ts';
 import type { Handover, NewRecord, RecordKind } from '../ports/store.ts';
-import { fromBody, type HandedOver, type Verdict } from './handover.ts';
+import { type Evidence, fromBody, type HandedOver, type Verdict, type Verified } from './handover.ts';
 import { isOutcome } from '../domain/outcome.ts';
 import { contextOf, stateOf, withFacts } from './row.ts';
 
@@ -73,12 +73,14 @@ export function advance(
       const turn = kernel.fire(from, 'due', happening.generation);
       if (turn === null) return null;
       const starts = stateOf(turn.row) === 'in-progress';
-      return written(turn.row, [fact(starts ? 'start' : 'moved', turn.row, {})], turn.visited);
+      const assumed = lostStartIn(row, turn.row);
+      const records = assumed.length > 0 ? assumed : [fact(starts ? 'start' : 'moved', turn.row, {})];
+      return written(turn.row, records, turn.visited);
     }
     case 'attempt.ended': {
       const turn = kernel.settle(from, 'attempt', happening.generation, { output: happening.result });
       if (turn === null) return null;
-      return written(turn.row, [fact('end', row, happening.body)], turn.visited);
+      return written(turn.row, [fact('end', row, happening.body), ...lostStartIn(row, turn.row)], turn.visited);
     }
     case 'lookup.answered': {
       // A process that was suspended believes itself earlier than the store said when the look-up began.
@@ -86,7 +88,7 @@ export function advance(
       const asked = withFacts(row, { ...facts, now });
       const turn = kernel.settle(asked, 'lookup', happening.generation, { output: happening.answer });
       if (turn === null) return null;
-      return written(turn.row, [fact('lookup', row, happening.body)], turn.visited);
+      return written(turn.row, [fact('lookup', row, happening.body), ...lostStartIn(row, turn.row)], turn.visited);
     }
     case 'handed.over':
       return takeOver(kernel, from, revision, happening.handovers);
@@ -120,14 +122,14 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
     records.push({
       kind: recordKind(body),
       attempt: body.kind === 'evidence' ? body.attempt : null,
-      body: encode({ ...body, ...applied.answer, handoverId: handover.handoverId }, { onUnsupported: 'mark' }),
+      body: encode({ ...toldOf(body), ...applied.answer, handoverId: handover.handoverId }, { onUnsupported: 'mark' }),
     });
     answers.set(handover.handoverId, applied.answer);
     states.push(...applied.visited);
     row = applied.row;
   }
   return {
-    ...written(row, records, states),
+    ...written(row, [...records, ...lostStartIn(from, row)], states),
     ...{ answers, contradicted, takes: handovers.map(({ handoverId }) => handoverId) },
   };
 }
@@ -145,12 +147,18 @@ function readable(handover: Handover): HandedOver | null {
 }
 
 function isHandedOver(said: unknown): said is HandedOver {
-  const { kind, attempt, outcome, seen, by } = membersOf(said);
+  const { kind, attempt, timeline, outcome, finding, seen, by } = membersOf(said);
   switch (kind) {
     case 'evidence':
-      return Number.isSafeInteger(attempt) && (isOutcome(outcome) || isUnusableSuccess(outcome));
+      return (
+        Number.isSafeInteger(attempt) &&
+        (timeline === undefined || typeof timeline === 'string') &&
+        (isOutcome(outcome) || isUnusableSuccess(outcome))
+      );
     case 'cancel':
       return typeof by === 'string';
+    case 'verification':
+      return typeof timeline === 'string' && isClearFinding(finding);
     case 'verdict':
       return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
     default:
@@ -161,6 +169,12 @@ function isHandedOver(said: unknown): said is HandedOver {
 function isUnusableSuccess(outcome: unknown): boolean {
   const { type, reason } = membersOf(outcome);
   return type === 'succeeded-unusably' && typeof reason === 'string';
+}
+
+function isClearFinding(finding: unknown): boolean {
+  const { type, records, references } = membersOf(finding);
+  if (type === 'found') return Array.isArray(records) && records.length > 0 && records.every(isOutcome);
+  return type === 'absent' || (type === 'found-unusably' && Array.isArray(references));
 }
 
 function isDecidable(outcome: unknown): boolean {
@@ -188,21 +202,15 @@ interface Applied {
 function apply(kernel: Kernel, row: KernelRow, said: HandedOver, revision: number, moved: boolean): Applied {
   switch (said.kind) {
     case 'evidence':
-      return isSettled(stateOf(row))
-        ? setBeside(row, said.attempt, said.outcome)
-        : taken(
-            step(kernel, row, {
-              type: 'evidence.received',
-              attempt: said.attempt,
-              outcome: said.outcome,
-            }),
-          );
+      return isSettled(stateOf(row)) ? setBeside(row, said) : taken(step(kernel, row, received(said)));
     case 'cancel':
       return isSettled(stateOf(row))
         ? refused(row, `it is ${stateOf(row)} already, and success wins`)
         : taken(step(kernel, row, { type: 'cancel.requested' }));
     case 'verdict':
       return decide(kernel, row, said, revision, moved);
+    case 'verification':
+      return verified(row, said);
   }
 }
 
@@ -235,16 +243,35 @@ function namesAnother(before: KernelRow, after: KernelRow): boolean {
   return is === 'two-effects' && was !== is;
 }
 
+function received({ attempt, outcome, timeline }: Evidence): OperationEvent {
+  return { type: 'evidence.received', attempt, outcome, ...(timeline === undefined ? {} : { timeline }) };
+}
+
 /** Evidence about something settled moves nothing; a contradiction marks it, for a person to see. */
-function setBeside(row: KernelRow, attempt: number, outcome: AttemptResult): Applied {
-  const context = contextOf(row);
-  const history = attemptLearnt(context.history, attempt, outcome);
+function setBeside(row: KernelRow, { attempt, outcome, timeline }: Evidence): Applied {
+  const { context, history, contradicted } = beside(row, (known) => wordReceived(known, attempt, outcome, timeline));
+  return { row: { ...row, context: { ...context, history } }, visited: [], answer: { accepted: true }, contradicted };
+}
+
+/** What its provider shows of a settled operation moves nothing either; that it shows nothing may contradict it too. */
+function verified(row: KernelRow, { timeline, finding }: Verified): Applied {
+  if (!isSettled(stateOf(row))) return refused(row, 'it has not settled');
+  const { context, history, contradicted } = beside(row, (known) => lookupAnswered(known, finding, 'not-yet'));
+  const isMissing = finding.type === 'absent' && stateOf(row) === 'succeeded';
   return {
-    row: { ...row, context: { ...context, history } },
+    row: { ...row, context: { ...context, history, verifiedOn: timeline } },
     visited: [],
     answer: { accepted: true },
-    contradicted: contradicts(stateOf(row), context.history, history, context.policy),
+    contradicted: contradicted || isMissing,
   };
+}
+
+/** What is learnt about something settled, except an output: what it ended with stays. */
+function beside(row: KernelRow, learn: (known: History) => History) {
+  const context = contextOf(row);
+  const learnt = learn(context.history);
+  const contradicted = contradicts(stateOf(row), context.history, learnt, context.policy);
+  return { context, history: { ...learnt, result: context.history.result }, contradicted };
 }
 
 function contradicts(state: OperationState, before: History, after: History, policy: Policy): boolean {
@@ -272,14 +299,34 @@ function asEvent(event: OperationEvent): KernelEvent {
   return event as unknown as KernelEvent;
 }
 
-function recordKind(said: HandedOver): RecordKind {
-  return said.kind === 'evidence' ? 'evidence' : said.kind === 'cancel' ? 'cancel' : 'verdict';
+function recordKind({ kind }: HandedOver): RecordKind {
+  return kind === 'verification' ? 'lookup' : kind;
+}
+
+/** What the history tells of it; an answer of the provider is told as that of any look-up is. */
+function toldOf(said: HandedOver): Readonly<Record<string, unknown>> {
+  if (said.kind !== 'verification') return { ...said };
+  const { type: finding, ...more } = said.finding;
+  return { ...said, finding, ...more };
 }
 
 function fact(kind: RecordKind, row: KernelRow, body: Readonly<Record<string, unknown>>): NewRecord {
   const attempts = contextOf(row).history.attempts.length;
   const concerns = kind === 'start' || kind === 'end';
   return { kind, attempt: concerns ? attempts : null, body: encode(body, { onUnsupported: 'mark' }) };
+}
+
+/** The record of an attempt that nobody has recorded, when the turn reckons with one. */
+function lostStartIn(before: KernelRow, after: KernelRow): readonly NewRecord[] {
+  const known = contextOf(before).history.attempts.length;
+  return contextOf(after)
+    .history.attempts.slice(known)
+    .filter(({ assumedOn }) => assumedOn !== undefined)
+    .map(({ number, assumedOn: timeline }) => ({
+      kind: 'moved',
+      attempt: number,
+      body: encode({ why: 'a fail-over may have lost the start of an attempt', timeline }),
+    }));
 }
 
 /** The last record of a turn tells the states it passed through. */

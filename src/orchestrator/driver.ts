@@ -7,7 +7,7 @@
 import { decode } from '../domain/codec.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { isSagacityError } from '../domain/errors.ts';
-import { type Facts, isResubmission } from '../domain/policy.ts';
+import type { Facts } from '../domain/policy.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { Json } from '../domain/json.ts';
@@ -24,6 +24,7 @@ import {
   type Start,
   type Store,
   type StoreInTransaction,
+  type Timeline,
   type Turn,
 } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
@@ -35,6 +36,7 @@ import { endOf, perform } from './perform.ts';
 import { contextOf, fromStored, stateOf, toStored } from './row.ts';
 import type { Slots } from './slots.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
+import { startIn } from './start.ts';
 import type { Watchers } from './watchers.ts';
 import type { Worker } from './worker.ts';
 
@@ -50,6 +52,8 @@ export interface Surroundings {
   readonly slots: Slots;
   readonly watchers: Watchers;
   readonly worker: Worker;
+  /** How old a commit may be that a fail-over loses, and how late after it a lost submission is repeated. */
+  readonly verifyAfterFailoverMs: number;
   /** Something is due that there was no slot for. */
   readonly onBacklog: () => void;
 }
@@ -63,14 +67,26 @@ interface Held {
   readonly input: Json;
   readonly worker: string;
   readonly generation: number;
+  /** Where the store was when this worker took it up. */
+  readonly timeline: Timeline;
+  readonly createdAt: number;
   row: KernelRow;
   told: Told;
   /** Events are taken in this order, one at a time. */
   queue: Promise<void>;
+  /** How many of them have not been taken yet, the one that is being taken included. */
+  queued: number;
   attempt: AbortController | null;
   lookup: AbortController | null;
+  awaitsSlot: boolean;
   dropped: boolean;
 }
+
+/** What is known of it when this worker takes it up. */
+type Holding = Pick<
+  Held,
+  'definition' | 'idempotencyKey' | 'input' | 'worker' | 'generation' | 'timeline' | 'createdAt' | 'row' | 'told'
+>;
 
 /** What a submission met: it created the operation, or `row` has the identity already. */
 type Met = { readonly created: true } | { readonly created: false; readonly row: OperationRow };
@@ -79,7 +95,7 @@ type Met = { readonly created: true } | { readonly created: false; readonly row:
 interface Told {
   readonly revision: number;
   readonly now: number;
-  readonly heardAt: number;
+  readonly heardAt: Stamp;
   readonly dueAt: number | null;
   readonly sendBy: number | null;
   readonly windowEndsAt: number | null;
@@ -102,6 +118,8 @@ export class Driver {
   readonly #signals = new Set<AbortController>();
   /** What ends the pauses before something is taken up again. */
   readonly #pauses = new Set<CancelTimer>();
+  /** The last word of the store, on the timeline that this worker is on. */
+  #lastTold: Told | null = null;
   #draining = false;
   #aborted = false;
   #closed = false;
@@ -136,6 +154,8 @@ export class Driver {
   /** Forgets what it holds without writing: another worker owns it. Attempts in flight go on and become evidence. */
   dropAll(): void {
     for (const held of this.#held.values()) this.#drop(held);
+    // What comes next may be another timeline, whose clock is another one.
+    this.#lastTold = null;
   }
 
   /**
@@ -151,9 +171,7 @@ export class Driver {
 
   /** Creates an operation in the caller's transaction; it begins when a sweep finds it there after the commit. */
   async submitWithin(definition: Operation, ref: OperationRef, born: Birth, inside: StoreInTransaction): Promise<Met> {
-    const { clock, random, kernel } = this.#around;
-    const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
-    const made = birth(kernel, definition.policy, facts, false);
+    const made = birth(this.#around.kernel, definition.policy, this.#factsOfBirth(), false);
     const unowned = { birth: born, was: null, owner: null, generation: 0, start: null, dueInMs: 0 };
     const receipt = await inside.turn(this.#turnOf(ref, made, unowned));
     if (receipt !== null) return { created: true };
@@ -162,22 +180,28 @@ export class Driver {
     return { created: false, row };
   }
 
-  async #submit(definition: Operation, ref: OperationRef, born: Birth, mayStart: boolean): Promise<Met> {
-    const { store, clock, random, kernel, slots, worker } = this.#around;
-    const giveBack = mayStart && !this.#draining && worker.isFresh ? slots.tryTake() : null;
+  async #submit(
+    definition: Operation,
+    ref: OperationRef,
+    born: Birth,
+    mayStart: boolean,
+    rounds = RECOMPUTE_MAX,
+  ): Promise<Met> {
+    const { store, clock, kernel, slots, worker } = this.#around;
+    // Named now: while the turn is on its way the worker may end, and goes on under another id.
+    const { id: recordedBy, timeline } = worker;
+    const begins = mayStart && !this.#draining && worker.isFresh && !this.#mayBeRepeated(timeline);
+    const giveBack = begins ? slots.tryTake() : null;
     try {
       const stamp = stampNow(clock);
-      const facts: Facts = { now: clock.now(), sendBy: null, windowEndsAt: null, random: random.number() };
-      const made = birth(kernel, definition.policy, facts, giveBack !== null);
-      // Named now: while the turn is on its way the worker may end, and goes on under another id.
-      const recordedBy = worker.id;
+      const made = birth(kernel, definition.policy, this.#factsOfBirth(), giveBack !== null);
       const owner = giveBack === null ? null : recordedBy;
       const turn = this.#turnOf(ref, made, {
         birth: born,
         was: null,
         owner,
         generation: owner === null ? 0 : 1,
-        start: giveBack === null ? null : startOf(made.row),
+        start: startIn(null, made.row, { timeline: timeline.id, lostForMs: 0 }),
         dueInMs: giveBack === null ? 0 : null,
       });
       const deadline = clock.monotonic() + SUBMIT_PATIENCE_MS;
@@ -194,10 +218,17 @@ export class Driver {
       if (committed.type === 'refused') {
         giveBack?.();
         const { row } = committed;
-        if (row === null) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+        if (row === null) {
+          if (rounds === 0) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+          // The store failed over, and what had the identity is gone, or the start was refused. On its new timeline this
+          // may be the repetition of a submission that is lost, and is not sent at once.
+          if (turn.start !== null) await this.#leave(timeline);
+          return await this.#submit(definition, ref, born, false, rounds - 1);
+        }
         // Written by a repetition whose reply was lost, and moved on since by whoever holds it now.
         return row.born === turn.turn ? { created: true } : { created: false, row };
       }
+      const told = this.#toldBy(committed.receipt);
       this.#around.watchers.changed(ref);
       if (giveBack === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
@@ -206,7 +237,8 @@ export class Driver {
         return { created: true };
       }
       const holding = { definition, idempotencyKey: born.providerKey, input: born.input, worker: recordedBy };
-      const held = this.#hold(ref, { ...holding, generation: 1, row: made.row }, committed.receipt);
+      const created = { generation: 1, timeline, createdAt: told.now, row: made.row };
+      const held = this.#hold(ref, { ...holding, ...created, told });
       this.#perform(held, stamp, giveBack);
       return { created: true };
     } catch (error) {
@@ -237,9 +269,12 @@ export class Driver {
       this.#around.logger.error({ operation: id, tenant, error }, 'operation cannot be read by this version');
       return this.#track(this.#giveBackUnread(claimed));
     }
-    const { providerKey: idempotencyKey, input, generation } = claimed;
-    const worker = claimed.owner ?? this.#around.worker.id;
-    const held = this.#hold(claimed, { definition, idempotencyKey, input, worker, generation, row }, claimed);
+    const { providerKey: idempotencyKey, input, generation, createdAt } = claimed;
+    const { id, timeline } = this.#around.worker;
+    const worker = claimed.owner ?? id;
+    const told = this.#toldBy(claimed);
+    const holding = { definition, idempotencyKey, input, worker, generation, timeline, createdAt, row, told };
+    const held = this.#hold(claimed, holding);
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
     if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
     this.#enqueue(held, () => this.#goOn(held));
@@ -265,7 +300,11 @@ export class Driver {
     const held = this.#held.get(keyOf(ref));
     if (held === undefined) return false;
     const apply = async () => {
-      const stored = await this.#around.store.read(ref);
+      const stored = await this.#around.store.read(ref).catch((error: unknown) => {
+        // The sweep attends to it again; what is under way goes on meanwhile.
+        if (isSagacityError(error) && error.retryable) return null;
+        throw error;
+      });
       if (stored !== null && stored.handovers.length > 0) await this.#applyHandovers(held, stored);
     };
     // Given back meanwhile: then whoever is free claims it, at once and not with the next sweep.
@@ -281,20 +320,27 @@ export class Driver {
     return true;
   }
 
-  #hold(
-    ref: OperationRef,
-    holding: Pick<Held, 'definition' | 'idempotencyKey' | 'input' | 'worker' | 'generation' | 'row'>,
-    receipt: Receipt,
-  ): Held {
+  /** Goes on with what is held and due and stands still: the wake for it was lost. */
+  goOnDue(): void {
+    for (const held of this.#held.values()) {
+      const isBusy = held.queued > 0 || held.attempt !== null || held.lookup !== null || held.awaitsSlot;
+      const { dueAt } = held.told;
+      if (isBusy || (dueAt !== null && dueAt > this.#storeNow(held.told))) continue;
+      this.#enqueue(held, () => this.#goOn(held));
+    }
+  }
+
+  #hold(ref: OperationRef, holding: Holding): Held {
     const before = this.#held.get(keyOf(ref));
     if (before !== undefined) this.#drop(before);
     const held: Held = {
       ...holding,
       ref: { tenant: ref.tenant, id: ref.id },
-      told: this.#toldBy(receipt),
       queue: Promise.resolve(),
+      queued: 0,
       attempt: null,
       lookup: null,
+      awaitsSlot: false,
       dropped: false,
     };
     this.#held.set(keyOf(ref), held);
@@ -308,17 +354,22 @@ export class Driver {
 
   /** Runs `job` when it is its turn, or `otherwise` if the operation is not held any more by then. */
   #enqueue(held: Held, job: () => Promise<void>, otherwise: () => void = () => {}): void {
+    held.queued += 1;
     held.queue = held.queue.then(async () => {
-      if (held.dropped || this.#closed) return otherwise();
       try {
+        if (held.dropped || this.#closed) return otherwise();
         await job();
       } catch (error) {
+        // Nothing is written any more; the next start finds it as the store has it.
+        if (this.#closed && isSagacityError(error) && error.retryable) return;
         this.#around.logger.error(
           { operation: held.ref.id, tenant: held.ref.tenant, error },
           'operation could not go on',
         );
         this.#drop(held);
         this.#retakeLater(held.ref);
+      } finally {
+        held.queued -= 1;
       }
     });
     this.#track(held.queue);
@@ -326,6 +377,7 @@ export class Driver {
 
   /** Reads an operation that this worker may own without holding it, and takes it up again if it does. */
   #retakeLater(ref: OperationRef, pauseMs = RETAKE_PAUSE_MS): void {
+    if (this.#closed) return;
     const { clock, store, worker } = this.#around;
     const cancelTimer = clock.after(pauseMs, () => {
       this.#pauses.delete(cancelTimer);
@@ -362,15 +414,18 @@ export class Driver {
       if (stateOf(row) !== 'in-progress') await this.#write(held, { type: 'released' });
       return;
     }
-    const waitMs = told.dueAt === null ? 0 : told.dueAt - this.#storeNow(held);
+    const waitMs = told.dueAt === null ? 0 : told.dueAt - this.#storeNow(told);
     if (waitMs > 0) return this.#wake(held.ref, held.generation, waitMs);
     if (this.#draining) return;
     if (due !== undefined) {
       // A start recorded by a worker that may not send would be a start for nothing.
       if (!this.#around.worker.isFresh) return this.#wake(held.ref, held.generation, STALE_PAUSE_MS);
+      if (held.awaitsSlot) return;
+      held.awaitsSlot = true;
       // Waiting for a slot must not hold up what else happens to the operation.
       this.#track(
         slots.take().then((giveBack) => {
+          held.awaitsSlot = false;
           if (this.#draining) return giveBack();
           return this.#enqueue(held, () => this.#begin(held, due.generation, giveBack), giveBack);
         }),
@@ -434,14 +489,14 @@ export class Driver {
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;
         },
-        late: (result) => this.#late(held.ref, number, result),
+        late: (result) => this.#late(held, number, result),
       },
       clock,
     ).then(({ result, body }) => {
       giveBack();
       held.attempt = null;
       this.#signals.delete(abort);
-      const late = () => this.#late(held.ref, number, result);
+      const late = () => this.#late(held, number, result);
       const happening: Happening = { type: 'attempt.ended', generation: attempt.generation, result, body };
       // Not written: somebody else holds the operation, it was settled meanwhile, or the store has a fault that does
       // not pass. Then it is evidence.
@@ -495,12 +550,16 @@ export class Driver {
   }
 
   /** Appends what an attempt brought after it had been given up; the owner's turn applies it. */
-  #late(ref: OperationRef, attempt: number, result: AttemptResult): void {
+  #late({ ref, timeline }: Held, attempt: number, result: AttemptResult): void {
     if (result.type === 'unknown' || this.#closed) return;
-    const evidence: Evidence = { kind: 'evidence', source: 'late-result', attempt, outcome: result };
+    const evidence: Evidence = {
+      ...{ kind: 'evidence', source: 'late-result', attempt, timeline: timeline.id, outcome: result },
+    };
     this.#track(
       this.handOver(ref, evidence, this.newHandoverId()).catch((error: unknown) => {
-        this.#around.logger.error({ operation: ref.id, error }, 'late result could not be kept');
+        // At a stop nothing is repeated any more: a look-up or a person finds out what this would have told.
+        const level = this.#closed && isSagacityError(error) && error.retryable ? 'warn' : 'error';
+        this.#around.logger[level]({ operation: ref.id, error }, 'late result could not be kept');
       }),
     );
   }
@@ -551,7 +610,7 @@ export class Driver {
         was: { owner: held.worker, generation: held.generation, revision: held.told.revision },
         owner: keeps ? held.worker : null,
         generation: held.generation,
-        start: happening.type === 'due' && stateOf(made.row) === 'in-progress' ? startOf(made.row) : null,
+        start: startIn(held.row, made.row, { timeline: held.timeline.id, lostForMs: this.#lostForMs(held) }),
         dueInMs: waitMs,
       });
       const committed = await commit(store, clock, turn, () => this.#closed);
@@ -568,6 +627,12 @@ export class Driver {
       const { row } = committed;
       const stillOurs =
         row?.owner === held.worker && row.generation === held.generation && row.revision === held.told.revision;
+      if (knowsLess(row, held) || (stillOurs && turn.start !== null && !isOutsideWindow(turn.start, row))) {
+        this.#drop(held);
+        const followed = await this.#leave(held.timeline);
+        if (!followed && stillOurs) break;
+        return false;
+      }
       if (!stillOurs) {
         this.#around.logger.debug({ operation: held.ref.id }, 'claim lost: another worker holds the operation');
         this.#drop(held);
@@ -586,7 +651,7 @@ export class Driver {
     if (wait === null) return null;
     const { dueAt } = held.told;
     const waitedAlready = waitOf(held.row)?.id === wait.id && dueAt !== null;
-    return waitedAlready ? Math.max(0, dueAt - this.#storeNow(held)) : wait.delayMs;
+    return waitedAlready ? Math.max(0, dueAt - this.#storeNow(held.told)) : wait.delayMs;
   }
 
   #turnOf(
@@ -610,19 +675,63 @@ export class Driver {
     };
   }
 
-  #factsOf(held: Held): Facts {
-    const { sendBy, windowEndsAt } = held.told;
-    return { now: this.#storeNow(held), sendBy, windowEndsAt, random: this.#around.random.number() };
+  /**
+   * The store is on another timeline than this one: the worker goes on under another id. False when the store says that
+   * it is on this one still.
+   */
+  async #leave(timeline: Timeline): Promise<boolean> {
+    const { worker, logger } = this.#around;
+    if (this.#closed) return true;
+    try {
+      await worker.leave(timeline.id);
+      return worker.timeline.id !== timeline.id;
+    } catch (error) {
+      logger.debug({ worker: worker.id, error }, 'the new timeline is not known yet; the heartbeat goes on asking');
+      return true;
+    }
+  }
+
+  #factsOf({ told, timeline, createdAt }: Held): Facts {
+    const { sendBy, windowEndsAt } = told;
+    const lostStartOn = this.#isBeforeVerified(timeline, createdAt) ? timeline.id : null;
+    return { now: this.#storeNow(told), sendBy, windowEndsAt, lostStartOn, random: this.#around.random.number() };
+  }
+
+  /** A birth is started only when nothing can be lost of it, and what is due later is judged again then. */
+  #factsOfBirth(): Facts {
+    const { clock, random } = this.#around;
+    return { now: clock.now(), sendBy: null, windowEndsAt: null, lostStartOn: null, random: random.number() };
+  }
+
+  /** What a fail-over has lost may belong to an operation that was created at this time. */
+  #isBeforeVerified({ changedAt }: Timeline, createdAt: number): boolean {
+    return changedAt !== null && createdAt < changedAt + this.#around.verifyAfterFailoverMs;
+  }
+
+  /** What is submitted now may have been submitted before, on another timeline. Without a word of the store it may. */
+  #mayBeRepeated(timeline: Timeline): boolean {
+    return this.#isBeforeVerified(timeline, this.#lastTold === null ? -Infinity : this.#storeNow(this.#lastTold));
+  }
+
+  /**
+   * How long ago a lost start may have been recorded; rather too long. A fail-over may have hidden the time of another
+   * one before it, and a turn in doubt is written later than it was computed: hence the time twice.
+   */
+  #lostForMs({ told, timeline }: Held): number {
+    if (timeline.changedAt === null) return 0;
+    const sinceChangedMs = told.now + msSince(this.#around.clock, told.heardAt) - timeline.changedAt;
+    return Math.max(0, sinceChangedMs) + 2 * this.#around.verifyAfterFailoverMs;
   }
 
   /** The store's time, as far as this process can tell without asking; never ahead of it by more than clocks drift. */
-  #storeNow(held: Held): number {
-    return held.told.now + (this.#around.clock.monotonic() - held.told.heardAt);
+  #storeNow({ now, heardAt }: Told): number {
+    return now + (this.#around.clock.monotonic() - heardAt.monotonic);
   }
 
   #toldBy(receipt: Receipt): Told {
     const { revision, now, dueAt, sendBy, windowEndsAt } = receipt;
-    return { revision, now, dueAt, sendBy, windowEndsAt, heardAt: this.#around.clock.monotonic() };
+    this.#lastTold = { revision, now, dueAt, sendBy, windowEndsAt, heardAt: stampNow(this.#around.clock) };
+    return this.#lastTold;
   }
 
   #wake(ref: OperationRef, generation: number, delayMs: number): void {
@@ -656,12 +765,12 @@ function waitOf(row: KernelRow): { readonly id: string; readonly delayMs: number
   return { id: `lookup ${lookup.generation}`, delayMs };
 }
 
-function startOf(row: KernelRow): Start {
-  const { policy, history } = contextOf(row);
-  return {
-    sendWithinMs: policy.sendWithinMs,
-    retentionMs: policy.keyRetentionMs,
-    marginMs: policy.sendWithinMs + policy.timeoutMs,
-    insideWindow: isResubmission(history),
-  };
+/** The store has forgotten what it had acknowledged: it failed over. */
+function knowsLess(row: OperationRow | null, { generation, told }: Held): boolean {
+  return row === null || row.generation < generation || row.revision < told.revision;
+}
+
+/** The start was refused because its window is over; read later than that, so a window that is open was open. */
+function isOutsideWindow({ insideWindow }: Start, { windowEndsAt, now }: OperationRow): boolean {
+  return insideWindow && (windowEndsAt === null || now >= windowEndsAt);
 }

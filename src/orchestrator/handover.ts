@@ -7,12 +7,15 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type { Settling } from '../domain/outcome.ts';
+import type { LookupAnswer } from '../../machines/operation.ts';
 
 /** A result that came after its attempt had been given up, from the worker that made it. */
 export interface Evidence {
   readonly kind: 'evidence';
   readonly source: 'late-result';
   readonly attempt: number;
+  /** Where the start of that attempt was recorded, if it is known: after a fail-over the number may mean another one. */
+  readonly timeline?: string;
   readonly outcome: AttemptResult;
 }
 
@@ -31,7 +34,14 @@ export interface Cancellation {
   readonly reason: string;
 }
 
-export type HandedOver = Evidence | Verdict | Cancellation;
+/** What its provider says of an operation that settled before a fail-over. */
+export interface Verified extends LookupAnswer {
+  readonly kind: 'verification';
+  /** The timeline that began with the fail-over. */
+  readonly timeline: string;
+}
+
+export type HandedOver = Evidence | Verdict | Cancellation | Verified;
 
 export function toBody(said: HandedOver): Json {
   return encode(said, { onUnsupported: 'mark' });

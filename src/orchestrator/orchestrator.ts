@@ -40,6 +40,7 @@ import {
 import { Driver } from './driver.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { Slots } from './slots.ts';
+import { Verification } from './verification.ts';
 import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
@@ -56,6 +57,14 @@ export interface OrchestratorOptions {
   readonly sweepEvery?: Duration;
   /** How often this worker renews its row, and after how long without it is dead. Default `'5s'` and `'15s'`. */
   readonly heartbeat?: { readonly every: Duration; readonly timeout: Duration };
+  /**
+   * After a fail-over of the database that may have lost commits, what may have been sent without a record is looked up
+   * before it is sent again, or sent again under a key that the provider knows, or handed to a person; and what settled
+   * as shortly before is looked up once more, and listed as contradicted if its provider says otherwise. You promise that
+   * no commit that is lost was older than this when the first worker noticed the fail-over, and that no submission that
+   * is lost is repeated later than this after that. Default `'15m'`.
+   */
+  readonly verifyAfterFailover?: Duration;
   readonly logger?: Logger;
 }
 
@@ -140,6 +149,9 @@ export interface Operator<Fixed extends boolean = boolean> {
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
 }
 
+/** Of every orchestrator in this process: it holds nothing. */
+const operationKernel = kernelOf(operationMachine);
+
 type Phase = 'new' | 'started' | 'stopping';
 
 /** Claimed in one statement. */
@@ -173,14 +185,26 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
   const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
   const watchers = new Watchers();
-  const worker = new Worker({ store, clock, random, logger }, heartbeat, () => driver.dropAll());
+  const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
+  const worker = new Worker(
+    { store, clock, random, logger },
+    heartbeat,
+    () => driver.dropAll(),
+    (timeline) => verification.begin(timeline),
+  );
   const driver: Driver = new Driver({
     ...{ store, waker, clock, random, logger, definitions, slots, watchers, worker },
-    kernel: kernelOf(operationMachine),
+    kernel: operationKernel,
+    verifyAfterFailoverMs,
     onBacklog() {
       moreIsDue = true;
       claimMore();
     },
+  });
+
+  const verification = new Verification({
+    ...{ store, clock, logger, driver, slots, definitions },
+    spanMs: verifyAfterFailoverMs,
   });
 
   let phase: Phase = 'new';
@@ -237,6 +261,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   async function sweep(): Promise<void> {
     // A worker that does not know whether it is alive takes nothing up.
     if (!worker.isFresh) return;
+    driver.goOnDue();
     try {
       await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
       for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
@@ -316,6 +341,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     phase = 'stopping';
     cancelSweep();
     driver.drain();
+    verification.stop();
     const inFlight = Promise.allSettled([starting, waker.stop(), sweeping]).then(() => driver.idle());
     if (!(await soon(inFlight, withinMs))) {
       driver.abort();

@@ -70,7 +70,7 @@ export function runOf<Output, Code extends string>(
           // What was stored under this action was made by the definition whose types these are.
           const result = resultOf(row) as Result<Output, Code>;
           const moves = result.status === 'in-progress' || result.status === 'compensating';
-          if (!moves || clock.monotonic() >= deadline) return result;
+          if (!moves || watchers.isClosed || clock.monotonic() >= deadline) return result;
           await changed.promise;
           // The orchestrator has stopped, and its store with it: this is the last that it knows.
           if (watchers.isClosed) return result;

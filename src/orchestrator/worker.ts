@@ -1,13 +1,14 @@
 /**
- * This process as the store sees it: a row with a heartbeat. A renewal that comes too late ends the worker: it takes
- * a new id, drops what it held and sends nothing it had recorded. The store's clock decides about the row; here only
- * durations count, measured from when the last successful renewal was sent.
+ * This process as the store sees it: a row with a heartbeat, on one timeline of the store. A renewal that comes too
+ * late, or after a fail-over, ends the worker: it takes a new id, drops what it held and sends nothing it had recorded.
+ * The store's clock decides about the row; here only durations count, measured from when the last successful renewal
+ * was sent.
  */
 
 import type { Clock, CancelTimer } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store, Timeline } from '../ports/store.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
 
 export interface Heartbeat {
@@ -22,7 +23,9 @@ export class Worker {
   readonly #logger: Logger;
   readonly #heartbeat: Heartbeat;
   readonly #onOver: () => void;
+  readonly #onTimeline: (timeline: Timeline) => void;
   #id = '';
+  #timeline: Timeline = nowhere;
   /** When the last successful renewal was sent; null: there is none that counts. */
   #freshSince: Stamp | null = null;
   #cancel: CancelTimer = () => {};
@@ -33,11 +36,14 @@ export class Worker {
   /** Given up, and not known to be retired: what they own waits for that, or for their time-out. */
   readonly #formers = new Set<string>();
   #missed = false;
+  /** Its end is not told yet: what it was is known when the next one is enlisted. */
+  #untold: string | null = null;
 
   constructor(
     ports: { store: Store; clock: Clock; random: Random; logger: Logger },
     heartbeat: Heartbeat,
     onOver: () => void,
+    onTimeline: (timeline: Timeline) => void,
   ) {
     this.#store = ports.store;
     this.#clock = ports.clock;
@@ -45,10 +51,16 @@ export class Worker {
     this.#logger = ports.logger;
     this.#heartbeat = heartbeat;
     this.#onOver = onOver;
+    this.#onTimeline = onTimeline;
   }
 
   get id(): string {
     return this.#id;
+  }
+
+  /** Where the store was when this worker was enlisted. */
+  get timeline(): Timeline {
+    return this.#timeline;
   }
 
   /** Whether this worker may still begin something: its last renewal is young enough to reach the other company. */
@@ -75,6 +87,16 @@ export class Worker {
     await this.#enlist();
   }
 
+  /**
+   * The store has shown that it is on another timeline than this one: goes on under a new id there, unless it has done
+   * so already. Rejects while the store does not answer; the heartbeat goes on trying.
+   */
+  async leave(timeline: string): Promise<void> {
+    if (timeline !== this.#timeline.id) return;
+    if (!this.#over) this.#end();
+    await this.#enlist();
+  }
+
   async retire(): Promise<void> {
     if (this.#id !== '') await this.#store.retire(this.#id);
   }
@@ -98,12 +120,30 @@ export class Worker {
   async #enlistAnew(): Promise<void> {
     const sentAt = stampNow(this.#clock);
     const id = this.#random.id();
-    await this.#store.enlist(id);
+    const timeline = await this.#store.enlist(id);
+    const was = this.#timeline;
     this.#id = id;
+    this.#timeline = timeline;
     this.#over = false;
     this.#freshSince = sentAt;
+    this.#tellEnd(was);
+    this.#onTimeline(timeline);
     // The store has answered, so it may answer this as well; the new worker does not wait for it.
     for (const former of this.#formers) void this.#retireFormer(former);
+  }
+
+  /** Why the worker before this one ended, if it was not its own wish. A fail-over is told once. */
+  #tellEnd(was: Timeline): void {
+    const untold = this.#untold;
+    this.#untold = null;
+    if (was !== nowhere && was.id !== this.#timeline.id) {
+      this.#logger.warn(
+        { worker: this.#id, timeline: this.#timeline.id, before: was.id },
+        'the store is on another timeline, after a fail-over: commits may be lost, and what may have been sent is verified',
+      );
+    } else if (untold !== null) {
+      this.#logger.warn({ worker: untold }, 'worker is over: it was declared dead or renewed too late');
+    }
   }
 
   async #retireFormer(former: string): Promise<void> {
@@ -127,7 +167,7 @@ export class Worker {
     try {
       const id = this.#id;
       if (!this.#over) {
-        const renewed = await this.#store.renew(id, this.#heartbeat.timeoutMs);
+        const renewed = await this.#store.renew(id, this.#heartbeat.timeoutMs, this.#timeline.id);
         // `replace` may have gone on to another id while the renewal was on its way: then it says nothing any more.
         if (id !== this.#id || this.#over) return;
         this.#missed = false;
@@ -135,7 +175,7 @@ export class Worker {
           this.#freshSince = sentAt;
           return;
         }
-        this.#logger.warn({ worker: id }, 'worker is over: it was declared dead or renewed too late');
+        this.#untold = id;
         this.#end();
       }
       await this.#enlist();
@@ -145,3 +185,6 @@ export class Worker {
     }
   }
 }
+
+/** Before the first worker is enlisted. */
+const nowhere: Timeline = { id: '', changedAt: null };

@@ -26,10 +26,13 @@ export interface Store {
   /** Closes what `open` opened. Safe to call twice. */
   close(): Promise<void>;
 
-  /** Creates the row of a worker, fresh from now. */
-  enlist(worker: string): Promise<void>;
-  /** Renews a worker while its last renewal is younger than `timeoutMs` and it is not dead; false: it is over. */
-  renew(worker: string, timeoutMs: number): Promise<boolean>;
+  /** Creates the row of a worker, fresh from now, and tells which timeline the store is on. */
+  enlist(worker: string): Promise<Timeline>;
+  /**
+   * Renews a worker while its last renewal is younger than `timeoutMs`, it is not dead, and the store is still on this
+   * timeline; false: it is over.
+   */
+  renew(worker: string, timeoutMs: number, timeline: string): Promise<boolean>;
   /** Marks dead every worker whose last renewal is older than `timeoutMs`, or (`'others'`) all but `worker`. */
   bury(worker: string, which: 'others' | { readonly timeoutMs: number }): Promise<number>;
   /** Marks the worker dead and releases what it still owns: due when it was due, and at once if it was under way. */
@@ -64,6 +67,11 @@ export interface Store {
   records(ref: OperationRef): Promise<readonly StoredRecord[]>;
   /** Operations in doubt, or contradicted after they settled, longest first; pass the last row's id to go on. */
   doubts(query: DoubtQuery): Promise<readonly OperationRow[]>;
+  /**
+   * Operations of these `actions`, of every tenant, that settled from `from` until `to` and have not moved on, earliest
+   * first; pass the last row's id to go on.
+   */
+  settledBetween(query: SettledQuery): Promise<readonly OperationRow[]>;
 
   /** The one write that needs no claim: appends a hand-over. Its id makes repeating it harmless. */
   handOver(handover: Handover): Promise<void>;
@@ -95,6 +103,16 @@ export type Transaction =
 export interface StoreInTransaction {
   turn(turn: Turn): Promise<Receipt | null>;
   readByIdentity(identity: Identity): Promise<OperationRow | null>;
+}
+
+/**
+ * The line of commits that the store goes on with. A fail-over begins another one, on which commits that had been
+ * acknowledged before may be missing.
+ */
+export interface Timeline {
+  readonly id: string;
+  /** When a worker was first enlisted on it, by the store's time; null: none has been on any other. */
+  readonly changedAt: number | null;
 }
 
 export interface OperationRef {
@@ -199,6 +217,8 @@ export interface Start {
   readonly marginMs: number;
   /** True when an earlier attempt is unproven: the whole turn is written only while the window is open. */
   readonly insideWindow: boolean;
+  /** The whole turn is written only while the store is on this timeline: on another one, a start may be missing. */
+  readonly timeline: string;
 }
 
 /** What a written turn says back. */
@@ -238,5 +258,15 @@ export interface DoubtQuery {
   /** Null: of every tenant. */
   readonly tenant: string | null;
   readonly limit: number;
+  readonly after: OperationRef | null;
+}
+
+export interface SettledQuery {
+  readonly actions: readonly string[];
+  /** Milliseconds since the epoch by the store's clock, both included. */
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+  /** What has moved on meanwhile has lost its place: after that, the list begins again and leaves nothing out. */
   readonly after: OperationRef | null;
 }

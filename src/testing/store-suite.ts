@@ -14,19 +14,23 @@ import type {
   OperationRef,
   OperationRow,
   Receipt,
+  SettledQuery,
   Start,
   Store,
+  Timeline,
   Turn,
 } from '../ports/store.ts';
 
-/** A store to be tested and the means to move its time. */
+/** A store to be tested and the means to move its time and its timeline. */
 export interface StoreUnderTest {
-  /** Not yet open: the suite opens and closes it. */
+  /** Not yet open, the suite opens and closes it; and no worker has ever been enlisted in it. */
   readonly store: Store;
   /** Moves the store's time forward. */
   advance(ms: number): Promise<void>;
   /** Runs `work` while the store's time moves by `advance` only. Left out by stores whose time always does. */
   still?(work: () => Promise<void>): Promise<void>;
+  /** Moves the store to a timeline that it has not been on, as a fail-over does. Left out by stores that have only one. */
+  failOver?(): Promise<void>;
   /** Removes what was made for the tests, after the store has been closed. */
   dispose(): Promise<void>;
 }
@@ -49,6 +53,9 @@ export interface TestApi {
 
 const minute = 60_000;
 
+/** The last that a Date can tell. */
+const LAST_MOMENT = 8_640_000_000_000_000;
+
 /** The actions of the invented shops below, all of them known to the workers unless a test says otherwise. */
 const actions = ['payment.authorise', 'label.buy'];
 
@@ -64,6 +71,10 @@ export function storeSuite(
   { describe, test, beforeAll, afterAll, expect }: TestApi,
 ): void {
   let made: StoreUnderTest | undefined;
+  /** What the very first worker was told. */
+  let first: Timeline | undefined;
+  /** The timeline that the last worker was told. */
+  let here = '';
 
   const underTest = (): StoreUnderTest => {
     if (made === undefined) throw new Error('The store of the suite was not made.');
@@ -74,6 +85,11 @@ export function storeSuite(
   const still = async (work: () => Promise<void>): Promise<void> => {
     const held = underTest();
     await (held.still === undefined ? work() : held.still(work));
+  };
+  /** Runs `work` with the means to fail over, or not at all: a store with one timeline promises nothing of others. */
+  const movable = async (work: (failOver: () => Promise<void>) => Promise<void>): Promise<void> => {
+    const moved = underTest();
+    if (moved.failOver !== undefined) await work(async () => moved.failOver?.());
   };
 
   /** Reads what must be there. */
@@ -88,11 +104,22 @@ export function storeSuite(
     if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
     return receipt;
   };
+  const enlist = async (worker: string): Promise<Timeline> => {
+    const timeline = await verb().enlist(worker);
+    here = timeline.id;
+    return timeline;
+  };
   const enlisted = async (): Promise<string> => {
     const worker = fresh('worker');
-    await verb().enlist(worker);
+    await enlist(worker);
     return worker;
   };
+  const renew = (worker: string, timeoutMs: number): Promise<boolean> => verb().renew(worker, timeoutMs, here);
+  /** A start on the timeline that the store is on, unless it is said. */
+  const starting = (start: Partial<Start> = {}): Start => ({
+    ...{ sendWithinMs: 5_000, retentionMs: 60_000, marginMs: 8_000, insideWindow: false, timeline: here },
+    ...start,
+  });
   /** Claims as a worker would, and tells only of the tenant in question: other tests left rows of theirs. */
   const claimed = async (worker: string, tenant: string): Promise<OperationRow[]> => {
     const rows = await verb().claim(worker, actions, 1_000);
@@ -103,10 +130,16 @@ export function storeSuite(
     await verb().claim(await enlisted(), actions, 10_000);
   };
 
+  /** What settled of these actions, of whichever tenant: every test here has actions of its own. */
+  const settled = (actions: readonly string[], query: Partial<SettledQuery> = {}): Promise<readonly OperationRow[]> =>
+    verb().settledBetween({ actions, from: 0, to: LAST_MOMENT, limit: 100, after: null, ...query });
+  const idsOf = (rows: readonly OperationRow[]): string[] => rows.map(({ id }) => id);
+
   describe(`the ${subject.name} store`, () => {
     beforeAll(async () => {
       made = await subject.make();
       await made.store.open();
+      first = await enlist(fresh('worker'));
     }, minute);
 
     afterAll(async () => {
@@ -219,6 +252,20 @@ export function storeSuite(
         expect(timesOf(await rowOf(turn))).toEqual(timesOf(receipt));
       });
 
+      test('with a start on another timeline writes nothing, and leaves its identity to the next', async () => {
+        const tenant = fresh('shop');
+        const elsewhere = starting({ timeline: fresh('timeline') });
+        const turn = birth(tenant, { start: elsewhere }, { key: 'order-17' });
+
+        const receipt = await verb().turn(turn);
+
+        expect(receipt).toBe(null);
+        expect(await verb().read(turn)).toBe(null);
+        expect(await verb().records(turn)).toEqual([]);
+        const next = await apply(birth(tenant, { start: starting() }, { key: 'order-17' }));
+        expect(next.firstStartedAt).toBe(next.now);
+      });
+
       test('may be in doubt or contradicted from the beginning', async () => {
         const turn = birth(fresh('shop'), { state: 'unknown', contradicted: true, output: { id: 'pi_1' } });
 
@@ -272,6 +319,22 @@ export function storeSuite(
           expect((await verb().records(start)).length).toBe(1);
         });
       }
+
+      test('that starts an attempt on another timeline writes nothing: no row, no history, no hand-over taken', async () => {
+        const elsewhere = starting({ timeline: fresh('timeline') });
+        const start = birth(fresh('shop'), { owner: 'w1' });
+        await apply(start);
+        await verb().handOver(handing(start, 'h1'));
+        const before = await rowOf(start);
+
+        const was = { owner: 'w1', generation: 1, revision: 1 };
+        const receipt = await verb().turn(moving(start, was, { start: elsewhere, takes: ['h1'] }));
+
+        expect(receipt).toBe(null);
+        expect({ ...(await rowOf(start)), now: 0 }).toEqual({ ...before, now: 0 });
+        expect((await verb().records(start)).length).toBe(1);
+        expect((await apply(moving(start, was, { start: starting(), takes: ['h1'] }))).revision).toBe(2);
+      });
 
       test('of an unowned row is applied when nobody is expected to own it', async () => {
         const start = birth(fresh('shop'), { owner: null });
@@ -706,26 +769,121 @@ export function storeSuite(
       });
     });
 
+    describe('the timeline of the store', () => {
+      test('has not changed for the first worker there ever was', async () => {
+        expect(first?.changedAt).toBe(null);
+      });
+
+      test('is the same for one worker after the other, however often each is enlisted', async () => {
+        const [one, other] = [fresh('worker'), fresh('worker')];
+
+        const told = [await enlist(one), await enlist(other), await enlist(one)];
+
+        expect(told[1]).toEqual(told[0]);
+        expect(told[2]).toEqual(told[0]);
+      });
+
+      test('is one for all that start at the same moment', async () => {
+        await movable(async (failOver) => {
+          const before = await enlist(fresh('worker'));
+          await failOver();
+
+          const told = await Promise.all(Array.from({ length: 20 }, () => enlist(fresh('worker'))));
+
+          expect(countPresent(told.map(({ changedAt }) => changedAt))).toBe(told.length);
+          expect(new Set(told.map(({ id, changedAt }) => `${id} ${changedAt}`)).size).toBe(1);
+          expect(told[0]?.id === before.id).toBe(false);
+        });
+      });
+
+      test('has changed after a fail-over, at the time when the first worker was enlisted on it', async () => {
+        await movable(async (failOver) => {
+          const before = await enlist(fresh('worker'));
+
+          await still(async () => {
+            await failOver();
+            await advance(1_000);
+            const changed = await enlist(fresh('worker'));
+            const { now } = await apply(birth(fresh('shop')));
+            await advance(1_000);
+            const later = await enlist(fresh('worker'));
+
+            expect(changed.id === before.id).toBe(false);
+            expect(changed.changedAt).toBe(now);
+            expect(later).toEqual(changed);
+          });
+        });
+      });
+
+      test('that was left by a fail-over takes no renewal and no start any more', async () => {
+        await movable(async (failOver) => {
+          const tenant = fresh('shop');
+          const worker = await enlisted();
+          const [moved, other] = [birth(tenant, { owner: worker }), birth(tenant, { owner: worker })];
+          await apply(moved);
+          await apply(other);
+          const was = { owner: worker, generation: 1, revision: 1 };
+          const left = here;
+
+          await failOver();
+
+          expect(await verb().renew(worker, minute, left)).toBe(false);
+          expect(await verb().turn(birth(tenant, { start: starting({ timeline: left }) }))).toBe(null);
+          expect(await verb().turn(moving(moved, was, { start: starting({ timeline: left }) }))).toBe(null);
+          expect((await apply(moving(other, was))).revision).toBe(2);
+          await enlist(fresh('worker'));
+          expect(await renew(worker, minute)).toBe(true);
+          expect((await apply(moving(moved, was, { start: starting() }))).revision).toBe(2);
+        });
+      });
+
+      test('is asked of each turn of those that come together', async () => {
+        const tenant = fresh('shop');
+        const elsewhere = starting({ timeline: fresh('timeline') });
+        const turns = [null, elsewhere, starting(), elsewhere, null].map((start) => birth(tenant, { start }));
+
+        const receipts = await Promise.all(turns.map((turn) => verb().turn(turn)));
+
+        expect(receipts.map((receipt) => receipt !== null)).toEqual([true, false, true, false, true]);
+        const rows = await Promise.all(turns.map((turn) => verb().read(turn)));
+        expect(rows.map((row) => row !== null)).toEqual([true, false, true, false, true]);
+      });
+    });
+
     describe('a worker', () => {
       test('renews itself while its last renewal is younger than the time-out, and not when it is as old', async () => {
         const [prompt, slow] = [fresh('worker'), fresh('worker')];
 
         await still(async () => {
-          await verb().enlist(prompt);
-          await verb().enlist(slow);
+          await enlist(prompt);
+          await enlist(slow);
           await advance(14_999);
-          const inTime = await verb().renew(prompt, 15_000);
+          const inTime = await renew(prompt, 15_000);
           await advance(1);
-          const tooLate = await verb().renew(slow, 15_000);
+          const tooLate = await renew(slow, 15_000);
           await advance(14_998);
-          const again = await verb().renew(prompt, 15_000);
+          const again = await renew(prompt, 15_000);
 
           expect([inTime, tooLate, again]).toEqual([true, false, true]);
         });
       });
 
+      test('is not renewed on a timeline that the store is not on, and goes on with its last renewal', async () => {
+        const worker = fresh('worker');
+
+        await still(async () => {
+          await enlist(worker);
+          await advance(10_000);
+          const elsewhere = await verb().renew(worker, 15_000, fresh('timeline'));
+          await advance(5_000);
+          const tooLate = await renew(worker, 15_000);
+
+          expect([elsewhere, tooLate]).toEqual([false, false]);
+        });
+      });
+
       test('that never enlisted cannot renew itself', async () => {
-        expect(await verb().renew(fresh('worker'), 15_000)).toBe(false);
+        expect(await renew(fresh('worker'), 15_000)).toBe(false);
       });
 
       test('is buried when its last renewal is older than the time-out, and never lives again', async () => {
@@ -733,15 +891,15 @@ export function storeSuite(
         const turn = birth(fresh('shop'), { owner: silent });
         await apply(turn);
         await advance(20_000);
-        await verb().enlist(lively);
+        await enlist(lively);
         const young = await enlisted();
 
         const buried = await verb().bury(young, { timeoutMs: 15_000 });
 
         expect(buried).toBeGreaterThanOrEqual(2);
-        await verb().enlist(silent);
-        expect(await verb().renew(silent, minute)).toBe(false);
-        expect(await verb().renew(young, minute)).toBe(true);
+        await enlist(silent);
+        expect(await renew(silent, minute)).toBe(false);
+        expect(await renew(young, minute)).toBe(true);
         expect((await claimed(young, turn.tenant)).length).toBe(1);
         expect(await verb().bury(young, { timeoutMs: 15_000 })).toBe(0);
       });
@@ -752,11 +910,11 @@ export function storeSuite(
         const buried = await verb().bury(alone, 'others');
 
         expect(buried).toBeGreaterThanOrEqual(2);
-        expect([
-          await verb().renew(first, minute),
-          await verb().renew(second, minute),
-          await verb().renew(alone, minute),
-        ]).toEqual([false, false, true]);
+        expect([await renew(first, minute), await renew(second, minute), await renew(alone, minute)]).toEqual([
+          false,
+          false,
+          true,
+        ]);
       });
 
       test('that retires releases what it owns at once, and its own turns are refused from then on', async () => {
@@ -770,7 +928,7 @@ export function storeSuite(
 
         const row = await rowOf(turn);
         expect([row.owner, row.generation, row.revision]).toEqual([null, 2, 1]);
-        expect(await verb().renew(leaving, minute)).toBe(false);
+        expect(await renew(leaving, minute)).toBe(false);
         expect(await verb().turn(moving(turn, { owner: leaving, generation: 1, revision: 1 }))).toBe(null);
         expect((await claimed(next, tenant)).map(({ id }) => id)).toEqual([turn.id]);
         expect(await rowOf(later)).toMatchObject({ owner: null, dueAt: receipts[1]?.dueAt });
@@ -989,6 +1147,176 @@ export function storeSuite(
       });
     });
 
+    describe('the list of what settled in a span of time', () => {
+      test('has what succeeded, failed or was compensated, the earliest first, whichever tenant it is of', async () => {
+        const [action, left, right] = [fresh('action'), fresh('shop'), fresh('shop')];
+        const states = [
+          'compensated',
+          'unknown',
+          'failed',
+          'in-progress',
+          'succeeded',
+          'pending',
+          'reconciling',
+          'escalated',
+          'compensating',
+          'succeeded',
+        ] as const;
+        for (const [n, state] of states.entries()) {
+          await apply(birth(n % 4 === 0 ? left : right, { state, contradicted: state === 'failed' }, { action }));
+          await advance(10);
+        }
+
+        const rows = await settled([action]);
+
+        expect(rows.map(({ tenant, state }) => [tenant, state])).toEqual([
+          [left, 'compensated'],
+          [right, 'failed'],
+          [left, 'succeeded'],
+          [right, 'succeeded'],
+        ]);
+        expect(rows.map((row) => ({ ...row, now: 0 }))).toEqual(
+          await Promise.all(rows.map(async (row) => ({ ...(await rowOf(row)), now: 0 }))),
+        );
+      });
+
+      test('reaches from its first millisecond to its last, and no further', async () => {
+        const [action, tenant] = [fresh('action'), fresh('shop')];
+        const turns = Array.from({ length: 5 }, () => birth(tenant, { state: 'succeeded' }, { action }));
+        const times: number[] = [];
+        for (const turn of turns) {
+          times.push((await apply(turn)).since);
+          await advance(10);
+        }
+        const [from, to] = [times[1] ?? 0, times[3] ?? 0];
+
+        const whole = await settled([action], { from, to });
+        const within = await settled([action], { from: from + 1, to: to - 1 });
+        const turned = await settled([action], { from: to, to: from });
+
+        const ids = turns.map(({ id }) => id);
+        expect(idsOf(whole)).toEqual(ids.slice(1, 4));
+        expect(idsOf(within)).toEqual(ids.slice(2, 3));
+        expect(turned).toEqual([]);
+      });
+
+      test('counts from when an operation settled, until it moves on', async () => {
+        const action = fresh('action');
+        const turn = birth(fresh('shop'), { state: 'in-progress' }, { action });
+        const { since: begun } = await apply(turn);
+        await advance(10);
+        const fence = { owner: null, generation: 1 };
+        const ended = await apply(moving(turn, { ...fence, revision: 1 }, { state: 'succeeded' }));
+        await advance(10);
+        const again = await apply(moving(turn, { ...fence, revision: 2 }, { state: 'succeeded' }));
+        const span = { from: ended.now, to: ended.now };
+
+        const before = await settled([action], { from: begun, to: ended.now - 1 });
+        const then = await settled([action], span);
+        const after = await settled([action], { from: ended.now + 1, to: again.now });
+        await apply(moving(turn, { ...fence, revision: 3 }, { state: 'compensating' }));
+        const movedOn = await settled([action], span);
+
+        expect([before, after, movedOn]).toEqual([[], [], []]);
+        expect(then.map(({ id, since, revision }) => [id, since, revision])).toEqual([[turn.id, ended.now, 3]]);
+      });
+
+      test('is of the actions it is asked for', async () => {
+        const [tenant, paying, sending, other] = [fresh('shop'), fresh('action'), fresh('action'), fresh('action')];
+        for (const action of [paying, sending, other]) {
+          await apply(birth(tenant, { state: 'failed' }, { action }));
+          await advance(10);
+        }
+
+        const ofTwo = await settled([sending, paying, fresh('action')]);
+        const ofNone = await settled([]);
+
+        expect(ofTwo.map(({ action }) => action)).toEqual([paying, sending]);
+        expect(ofNone).toEqual([]);
+      });
+
+      test('is paged without omission or repetition, also where several settled at the same moment', async () => {
+        const [action, left, right] = [fresh('action'), fresh('shop'), fresh('shop')];
+        const turns = Array.from({ length: 9 }, (_, n) =>
+          birth(n % 2 === 0 ? left : right, { state: 'succeeded' }, { action }),
+        );
+        await still(async () => {
+          for (const [n, turn] of turns.entries()) {
+            await apply(turn);
+            if (n % 4 === 0) await advance(10);
+          }
+        });
+
+        const pages: (readonly OperationRow[])[] = [];
+        for (let after: OperationRef | null = null; pages.length < 5; after = pages.at(-1)?.at(-1) ?? null) {
+          pages.push(await settled([action], { limit: 2, after }));
+        }
+
+        expect(pages.map(({ length }) => length)).toEqual([2, 2, 2, 2, 1]);
+        expect(idsOf(pages.flat()).toSorted()).toEqual(turns.map(({ id }) => id).toSorted());
+        expect(idsOf(pages.flat())).toEqual(idsOf(await settled([action])));
+        const times = pages.flat().map(({ since }) => since);
+        expect(times).toEqual(times.toSorted((a, b) => a - b));
+        expect(await settled([action], { after: pages.at(-1)?.at(-1) ?? null })).toEqual([]);
+      });
+
+      test('begins again, and leaves nothing out, when what a page ended with has moved on', async () => {
+        const [action, tenant] = [fresh('action'), fresh('shop')];
+        const turns = Array.from({ length: 4 }, () => birth(tenant, { state: 'succeeded' }, { action }));
+        const times: number[] = [];
+        for (const turn of turns) {
+          times.push((await apply(turn)).since);
+          await advance(10);
+        }
+        const [first, second, third, fourth] = turns.map(({ id }) => ({ tenant, id }));
+        if (!first || !second || !third || !fourth) throw new Error('Four operations are needed.');
+        const page = { to: times[3] ?? 0, after: second };
+        const goesOn = await settled([action], page);
+
+        await apply(moving(second, { owner: null, generation: 1, revision: 1 }, { state: 'compensating' }));
+        const whileCompensating = await settled([action], page);
+        await apply(moving(second, { owner: null, generation: 1, revision: 2 }, { state: 'compensated' }));
+        const whenCompensated = await settled([action], page);
+
+        expect(idsOf(goesOn)).toEqual([third.id, fourth.id]);
+        expect(idsOf(whileCompensating)).toEqual([first.id, third.id, fourth.id]);
+        expect(idsOf(whenCompensated)).toEqual([first.id, third.id, fourth.id]);
+      });
+
+      test('has nothing after an operation that there is not', async () => {
+        const [action, tenant] = [fresh('action'), fresh('shop')];
+        const turns = Array.from({ length: 2 }, () => birth(tenant, { state: 'succeeded' }, { action }));
+        for (const turn of turns) {
+          await apply(turn);
+          await advance(10);
+        }
+        const ids = turns.map(({ id }) => id);
+
+        const rows = await settled([action], { after: { tenant: fresh('shop'), id: ids[0] ?? '' } });
+
+        expect(rows).toEqual([]);
+        expect(idsOf(await settled([action]))).toEqual(ids);
+      });
+
+      test('shows what was handed over for each, and for no other', async () => {
+        const [action, left, right] = [fresh('action'), fresh('shop'), fresh('shop')];
+        const ours = { ...birth(left, { state: 'succeeded' }, { action }), id: 'op-1' };
+        const theirs = { ...birth(right, { state: 'succeeded' }, { action }), id: 'op-1' };
+        await apply(ours);
+        await advance(10);
+        await apply(theirs);
+        await verb().handOver(handing(theirs, 'h1', { status: 'captured' }));
+        await verb().handOver(handing(theirs, 'h2', { status: 'refunded' }));
+
+        const rows = await settled([action]);
+
+        expect(rows.map(({ tenant, handovers }) => [tenant, handovers])).toEqual([
+          [left, []],
+          [right, [handing(theirs, 'h1', { status: 'captured' }), handing(theirs, 'h2', { status: 'refunded' })]],
+        ]);
+      });
+    });
+
     describe('a value', () => {
       for (const [what, value] of values()) {
         test(`holding ${what} comes back as it was, wherever it is stored`, async () => {
@@ -1184,10 +1512,6 @@ function moving({ tenant, id }: OperationRef, was: Fence, turn: Partial<Turn> = 
     ...birth(tenant, { id, was, owner: was.owner, generation: was.generation, state: 'in-progress', ...turn }),
     birth: null,
   };
-}
-
-function starting(start: Partial<Start> = {}): Start {
-  return { sendWithinMs: 5_000, retentionMs: 60_000, marginMs: 8_000, insideWindow: false, ...start };
 }
 
 function handing({ tenant, id }: OperationRef, handoverId: string, body: Json = {}): Handover {

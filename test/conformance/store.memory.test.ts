@@ -10,7 +10,15 @@ storeSuite(
     name: 'memory',
     async make() {
       const clock = testClock();
-      return { store: memoryStore({ clock }), advance: (ms) => clock.advance(ms), dispose: async () => {} };
+      let timeline = 1;
+      return {
+        store: memoryStore({ clock, timeline: () => String(timeline) }),
+        advance: (ms) => clock.advance(ms),
+        async failOver() {
+          timeline += 1;
+        },
+        dispose: async () => {},
+      };
     },
   },
   { afterAll, beforeAll, describe, expect, test },

@@ -11,11 +11,18 @@ storeSuite(
     async make() {
       const instance = await PGlite.create();
       let skewMs = 0;
+      let failOvers = 0;
+      const set = (setting: string, value: string) =>
+        instance.query('select set_config($1, $2, false)', [`sagacity.${setting}`, value]);
       return {
         store: pgliteStore({ instance }),
         async advance(ms) {
           skewMs += ms;
-          await instance.query(`select set_config('sagacity.skew_ms', $1, false)`, [String(skewMs)]);
+          await set('skew_ms', String(skewMs));
+        },
+        async failOver() {
+          failOvers += 1;
+          await set('timeline', `after fail-over ${failOvers}`);
         },
         // The database's clock stands still within a transaction, and this instance has one session for everything.
         async still(work) {

@@ -12,9 +12,11 @@ import {
   attemptStarted,
   type History,
   lookupAnswered,
+  lostStartAssumed,
   noHistory,
   outcomeStated,
   proofOf,
+  wordReceived,
 } from '../../src/domain/attempt.ts';
 import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
 
@@ -483,5 +485,82 @@ describe('a person', () => {
     const next = outcomeStated(history, failed('declined'));
 
     expect(next).toBe(history);
+  });
+});
+
+describe('an attempt that a fail-over may have lost', () => {
+  const here = 'timeline-2';
+  const before = 'timeline-1';
+
+  test('is an attempt without proof, which uses up none', () => {
+    const asked = lookupAnswered(after(notApplied('429')), inconclusive(), 'not-yet');
+
+    const history = lostStartAssumed(asked, here);
+
+    expect(history.attempts.at(-1)).toEqual({ number: 2, standing: 'unproven', assumedOn: here });
+    expect([history.grants, history.lookups]).toEqual([1, 0]);
+    expect(proofOf(history, retained)).toEqual({ type: 'none' });
+  });
+
+  test.each<[string, (history: History) => History, string]>([
+    ['absent', (history) => lookupAnswered(history, absent(), 'finally'), 'without-effect'],
+    ['found refused', (history) => lookupAnswered(history, found(failed('declined')), 'not-yet'), 'refused'],
+    ['stated not to have been', absenceStated, 'without-effect'],
+    ['absent while the key is known', (history) => lookupAnswered(history, absent(), 'inside-window'), 'absent'],
+  ])('is still known for one when it was %s', (_, learn, standing) => {
+    const history = learn(lostStartAssumed(noHistory, here));
+
+    expect(history.attempts).toEqual([expect.objectContaining({ standing, assumedOn: here })]);
+  });
+
+  test.each<[string, History]>([
+    ['before it is reckoned with', noHistory],
+    ['while it is', lostStartAssumed(noHistory, here)],
+    ['after it was believed absent', lookupAnswered(lostStartAssumed(noHistory, here), absent(), 'finally')],
+    ['when its number has another attempt', attemptStarted(attemptStarted(lostStartAssumed(noHistory, here)))],
+  ])('has had its effect when its late word says so, %s', (_, history) => {
+    const told = [1, 2].map((number) =>
+      wordReceived(history, number, succeeded('receipt', { reference: 'ch_1' }), before),
+    );
+
+    expect(told.map((next) => proofOf(next, forgotten))).toEqual(
+      Array.from({ length: 2 }, () => ({ type: 'effect', usable: true })),
+    );
+    expect(told[0]?.result).toEqual({ output: 'receipt', reference: 'ch_1' });
+  });
+
+  test('is one more effect than that of the attempt that has its number now', () => {
+    const sent = attemptStarted(lostStartAssumed(noHistory, here));
+    const history = attemptLearnt(sent, 2, succeeded('receipt', { reference: 'ch_2' }));
+
+    const next = wordReceived(history, 2, succeeded('another receipt', { reference: 'ch_1' }), before);
+
+    expect(proofOf(next, retained)).toEqual({ type: 'two-effects' });
+  });
+
+  test.each<[AttemptResult]>([[failed('declined')], [notApplied('429')], [refusedToSend], [lost]])(
+    'says nothing about the attempt that has its number now, nor about others that are lost (%o)',
+    (outcome) => {
+      const histories = [
+        noHistory,
+        lostStartAssumed(noHistory, here),
+        attemptStarted(lostStartAssumed(noHistory, here)),
+      ];
+
+      const told = histories.map((history) => wordReceived(history, history.attempts.length, outcome, before));
+
+      expect(told).toEqual(histories);
+    },
+  );
+
+  test.each<[string, number, string]>([
+    ['that was recorded before it', 1, before],
+    ['that was started after it', 3, here],
+  ])('leaves the late word about an attempt %s what it is', (_, number, timeline) => {
+    const history = attemptStarted(lostStartAssumed(after(lost), here));
+
+    const next = wordReceived(history, number, notApplied('429'), timeline);
+
+    expect(next.attempts.at(number - 1)?.standing).toBe('without-effect');
   });
 });

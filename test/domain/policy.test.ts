@@ -11,6 +11,7 @@ import {
   attemptStarted,
   type History,
   lookupAnswered,
+  lostStartAssumed,
   noHistory,
 } from '../../src/domain/attempt.ts';
 import { absent, failed, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
@@ -32,6 +33,7 @@ import {
   type Policy,
   proof,
   reasonWithoutLookup,
+  startMayBeLost,
   windowAllows,
 } from '../../src/domain/policy.ts';
 
@@ -49,7 +51,7 @@ const lookupOnly: Policy = { ...both, keyRetentionMs: null };
 const neither: Policy = { ...both, keyRetentionMs: null, lookup: null };
 
 /** Sent at the latest at 1,000, so that its record is visible from 1,030 on; the key is known until 5,000. */
-const facts: Facts = { now: 2_000, sendBy: 1_000, windowEndsAt: 5_000, random: 0.5 };
+const facts: Facts = { now: 2_000, sendBy: 1_000, windowEndsAt: 5_000, lostStartOn: null, random: 0.5 };
 const visibleFrom = 1_030;
 
 const lost = unknown('the reply was lost');
@@ -182,7 +184,7 @@ describe('the failure of an operation', () => {
     ['it happened and is cancelled', cancelled(after(succeeded('receipt'))), null],
     ['it happened and nobody can read the answer', after(unreadable), null],
   ])('when %s', (_, history, expected) => {
-    const code = failureOf(history, both);
+    const code = failureOf(history, both, facts);
 
     expect(code).toBe(expected);
   });
@@ -460,5 +462,58 @@ describe('the pause before the next attempt', () => {
     );
 
     expect(pauses).toEqual([0, 50, 200]);
+  });
+});
+
+describe('a start that a fail-over may have lost', () => {
+  const lostStart: Facts = { ...facts, lostStartOn: 'timeline-2' };
+
+  test('is looked for until it was reckoned with on the timeline that the store is on', () => {
+    const known = lostStartAssumed(noHistory, 'timeline-2');
+    const later = { ...lostStart, lostStartOn: 'timeline-3' };
+
+    const answers = [
+      startMayBeLost(noHistory, facts),
+      startMayBeLost(noHistory, lostStart),
+      startMayBeLost(known, lostStart),
+      startMayBeLost(known, later),
+    ];
+
+    expect(answers).toEqual([false, true, false, true]);
+  });
+
+  test.each<[string, History]>([
+    ['cancelled before its first attempt', cancelled(noHistory)],
+    ['refused', after(failed('declined'))],
+    ['without attempts left', after(notApplied('429'), notApplied('429'), notApplied('429'))],
+  ])('keeps what is %s from failing', (_, history) => {
+    const codes = [failureOf(history, both, facts), failureOf(history, both, lostStart)];
+
+    expect(codes).toEqual([expect.any(String), null]);
+  });
+
+  test('leaves as many attempts as there were', () => {
+    const once = withAttempts(both, 1);
+
+    const left = [noHistory, after(lost)].map((history) => attemptsLeft(lostStartAssumed(history, 'timeline-2'), once));
+
+    expect(left).toEqual([true, false]);
+  });
+
+  test.each<[string, Policy, Facts, string]>([
+    ['because of the fail-over', neither, facts, 'timeline-changed'],
+    ['because its key may be forgotten', retentionOnly, { ...facts, now: 5_000 }, 'window-passed'],
+  ])('is handed to a person %s', (_, policy, moment, reason) => {
+    const history = lostStartAssumed(noHistory, 'timeline-2');
+
+    expect(reasonWithoutLookup(history, policy, moment)).toBe(reason);
+  });
+});
+
+describe('an operation that is cancelled', () => {
+  test('is not started, whatever it waits for', () => {
+    const allowed = [noHistory, after(notApplied('429'))].map((history) => mayStart(cancelled(history), both, facts));
+
+    expect(allowed).toEqual([false, false]);
   });
 });

@@ -52,4 +52,17 @@ describe("the operation's chart", () => {
     expect(found?.row.children).toEqual({});
     expect(kernel.settle(asked, 'attempt', 1, { output: record })).toBeNull();
   });
+
+  test('arms its pause anew when a start may be lost, and is not due by the one before', () => {
+    const kernel = kernelOf(operationMachine);
+    const facts = { now: 0, sendBy: null, windowEndsAt: null, lostStartOn: 'timeline-2', random: 0.5 };
+    const born = stored(kernel.start({ policy: { ...policy, lookup: null }, facts }).row);
+
+    const again = stored(kernel.fire(born, 'due', 1)?.row ?? born);
+    const started = kernel.fire(again, 'due', 2);
+
+    expect([again.value, again.timers['due']]).toMatchObject(['pending', { generation: 2, delayMs: 1000 }]);
+    expect(kernel.fire(again, 'due', 1)).toBeNull();
+    expect(started?.row.value).toBe('in-progress');
+  });
 });

@@ -169,6 +169,17 @@ const cases: readonly Case[] = [
     says: [/may not insert on attempt\./, /Grant it/],
   },
   {
+    name: 'a server that does not tell a user which timeline it is on',
+    async make() {
+      const owner = await migrated();
+      const user = await role(owner, 'login');
+      await run(owner, `${grants(user)}; revoke execute on function pg_current_wal_lsn() from public`);
+      return mendedBy(owner, user, `grant execute on function pg_current_wal_lsn() to ${user}`);
+    },
+    code: 'STORE_UNUSABLE',
+    says: [/does not tell which timeline it is on \(SQLSTATE 42501\)/, /Grant execute on .*pg_current_wal_lsn/],
+  },
+  {
     name: 'a user who may not create the schema it is to migrate',
     async make() {
       const owner = await withPassword();

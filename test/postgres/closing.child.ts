@@ -9,8 +9,8 @@ import { postgresStore } from 'sagacity/postgres';
 const [url = '', open = '0'] = process.argv.slice(2);
 const store = postgresStore({ url, connections: 4, deadlineMs: 5_000 });
 await store.open();
-await Promise.all(['worker-1', 'worker-2', 'worker-3'].map((id) => store.enlist(id)));
-await store.renew('worker-1', 60_000);
+const [timeline] = await Promise.all(['worker-1', 'worker-2', 'worker-3'].map((id) => store.enlist(id)));
+await store.renew('worker-1', 60_000, timeline?.id ?? '');
 
 const told = once(process, 'message');
 process.send?.('ready');

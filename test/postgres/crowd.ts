@@ -10,6 +10,9 @@ import { ACTION } from './turns.ts';
 /** Who owns what is being worked on. Alive, unlike six others. */
 export const WORKERS = ['worker-1', 'worker-2', 'worker-3', 'worker-4'] as const;
 
+/** On which timelines there have been workers; the last one is that of the starts and renewals. */
+export const TIMELINES = ['timeline-1', 'timeline-2', 'timeline-3'] as const;
+
 /** Every how many operations there is one like this. The numbers of the operations decide, so that all can be named. */
 const every = { owned: 10_000, due: 3_000, doubtful: 1_000, later: 10, handedOver: 20_000 } as const;
 const remainder = { owned: 1, due: 2, doubtful: 3, later: 4 } as const;
@@ -25,6 +28,10 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
     insert into sagacity.worker (id, beat_at, dead_at)
     select 'worker-' || n, now(), case when n > ${WORKERS.length}::int then now() end
     from generate_series(1, 10) as n
+    on conflict do nothing`;
+  await sql`
+    insert into sagacity.timeline (id, seen_at)
+    select id, now() from jsonb_array_elements_text(${JSON.stringify(TIMELINES)}::text::jsonb) as id
     on conflict do nothing`;
   await sql`
     insert into sagacity.operation (

@@ -8,11 +8,12 @@
 import type postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { postgresStore } from 'sagacity/postgres';
-import type { OperationRef, OperationRow, Receipt, Turn } from 'sagacity/testing';
+import type { OperationRef, OperationRow, Receipt, Start, Turn } from 'sagacity/testing';
 import { claimDue, claimOne } from '../../src/adapters/postgres/claim.ts';
 import type { Database } from '../../src/adapters/postgres/executor.ts';
-import { buryWorkers, renewWorker, retireWorker } from '../../src/adapters/postgres/workers.ts';
+import { buryWorkers, enlistWorker, renewWorker, retireWorker } from '../../src/adapters/postgres/workers.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
+import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { applyOne, footprint, type Holder, holderAt, replacing, type Session, sessionAt, waits } from './sessions.ts';
 import { ACTION, birth, fresh, move } from './turns.ts';
 
@@ -25,12 +26,16 @@ let url: string;
 let store: Store;
 let session: Session;
 let onlooker: postgres.Sql;
+/** The timeline that the server is on. */
+let here: string;
 let holders: Holder[] = [];
+const sessions: Session[] = [];
 
 beforeAll(async () => {
   url = await freshDatabase();
   store = postgresStore({ url, migrate: true });
   await store.open();
+  here = (await store.enlist(fresh('worker'))).id;
   session = sessionAt(url);
   onlooker = databaseAt(url);
 });
@@ -39,6 +44,7 @@ afterEach(async () => {
   // What a failed test left open would hold up the next one.
   await Promise.all(holders.map((holder) => holder.abandon()));
   holders = [];
+  for (const each of sessions.splice(0)) each.close();
 });
 
 afterAll(async () => {
@@ -67,12 +73,19 @@ async function dead(worker: string): Promise<void> {
 /** An operation in the middle of an attempt, with something handed over; its worker has been declared dead. */
 async function abandoned(): Promise<{ readonly ref: OperationRef; readonly owner: string }> {
   const owner = await enlisted();
-  const start = { sendWithinMs: 5_000, retentionMs: MINUTE_MS, marginMs: 8_000, insideWindow: false };
-  const turn = birth(fresh('shop'), { owner, state: 'in-progress', dueInMs: 0, start });
+  const turn = birth(fresh('shop'), { owner, state: 'in-progress', dueInMs: 0, start: starting() });
   await written(turn);
   await store.handOver({ tenant: turn.tenant, id: turn.id, handoverId: 'h1', body: { said: 'captured' } });
   await dead(owner);
   return { ref: { tenant: turn.tenant, id: turn.id }, owner };
+}
+
+/** A start on the timeline that the server is on, unless it is said. */
+function starting(start: Partial<Start> = {}): Start {
+  return {
+    ...{ sendWithinMs: 5_000, retentionMs: MINUTE_MS, marginMs: 8_000, insideWindow: false, timeline: here },
+    ...start,
+  };
 }
 
 async function written(turn: Turn): Promise<void> {
@@ -174,7 +187,7 @@ describe('a turn that waits for its row', () => {
   ];
   test.each(changes)('changes nothing when the row has got %s, and nothing else', async (_, change) => {
     const { ref, owner } = await abandoned();
-    const start = { sendWithinMs: 5_000, retentionMs: MINUTE_MS, marginMs: 8_000, insideWindow: true };
+    const start = starting({ insideWindow: true });
     const holder = await holding();
     await holder.sql.unsafe(`update sagacity.operation set ${change} where tenant = $1 and id = $2`, [
       ref.tenant,
@@ -221,7 +234,7 @@ describe('a turn that waits for its row', () => {
   });
 });
 
-describe.each([...ways, ['inside a transaction of the caller', bornInTransaction] as const])(
+describe.each([...ways, ['inside a transaction of the caller', inTransaction] as const])(
   'a birth %s, while somebody else is about to commit',
   (_, apply) => {
     const twins: readonly (readonly [string, (of: Turn) => Turn])[] = [
@@ -262,21 +275,84 @@ describe.each([...ways, ['inside a transaction of the caller', bornInTransaction
   },
 );
 
-async function bornInTransaction(turn: Turn): Promise<Receipt | null> {
-  const host = await holding();
-  const inside = await store.within?.(host.sql);
-  if (inside === undefined) throw new Error('The store has no verbs for a transaction.');
-  const receipt = await inside.turn(turn);
-  await host.commit();
-  return receipt;
-}
-
 async function everythingOf(tenant: string): Promise<{ operations: number; records: number } | undefined> {
   const [counted] = await onlooker<{ operations: number; records: number }[]>`
     select
       (select count(*)::int from sagacity.operation o where o.tenant = ${tenant}) as operations,
       (select count(*)::int from sagacity.attempt a where a.tenant = ${tenant}) as records`;
   return counted;
+}
+
+describe('the start of an attempt on another timeline than the server is on', () => {
+  const elsewhere = () => starting({ timeline: fresh('timeline') });
+  const everyWay = [...ways, ['inside a transaction of the caller', inTransaction] as const] as const;
+  const unfenced = replacing(`or doc -> 'start' ->> 'timeline' =`, 'or null is distinct from');
+
+  test.each(everyWay)('is not written as a birth %s, and leaves the identity to others', async (_, apply) => {
+    const turn = birth(fresh('shop'), { start: elsewhere() });
+
+    const receipt = await apply(turn);
+
+    expect(receipt).toBe(null);
+    expect(await everythingOf(turn.tenant)).toEqual({ operations: 0, records: 0 });
+    expect(await apply({ ...turn, start: starting() })).toMatchObject({ revision: 1 });
+  });
+
+  test.each(everyWay)('is not written as a move %s', async (_, apply) => {
+    const { ref, owner } = await abandoned();
+    const before = await footprint(onlooker, ref);
+
+    const receipt = await apply({ ...ending(ref, owner), start: elsewhere() });
+
+    expect(receipt).toBe(null);
+    expect(await footprint(onlooker, ref)).toEqual(before);
+    expect(await apply({ ...ending(ref, owner), start: starting() })).toMatchObject({ revision: 2 });
+  });
+
+  test('waits for nobody who holds its row', async () => {
+    const { ref, owner } = await abandoned();
+    const holder = await holding();
+    await takeOver(holder, ref);
+
+    const receipt = await applyOne(session.database, { ...ending(ref, owner), start: elsewhere() });
+
+    expect(receipt).toBe(null);
+  });
+
+  test('leaves the others of its statement alone', async () => {
+    const tenant = fresh('shop');
+    const moved = await Promise.all(Array.from({ length: 3 }, () => abandoned()));
+    const starts = [elsewhere(), starting(), null];
+    const turns = [
+      ...starts.map((start) => birth(tenant, { start })),
+      ...moved.map(({ ref, owner }, n) => ({ ...ending(ref, owner), start: starts[n] ?? null })),
+    ];
+
+    const receipts = await applyTurns(session.database, turns);
+
+    expect(turns.map(({ turn }) => receipts.has(turn))).toEqual([false, true, true, false, true, true]);
+    expect(await everythingOf(tenant)).toEqual({ operations: 2, records: 2 });
+    const revisions = await Promise.all(moved.map(async ({ ref }) => (await store.read(ref))?.revision));
+    expect(revisions).toEqual([1, 2, 2]);
+  });
+
+  test('would be written if it had no fence', async () => {
+    const { ref, owner } = await abandoned();
+    const turns = [birth(ref.tenant, { start: elsewhere() }), { ...ending(ref, owner), start: elsewhere() }];
+
+    const receipts = await applyTurns(session.edited(unfenced), turns);
+
+    expect(receipts.size).toBe(2);
+  });
+});
+
+async function inTransaction(turn: Turn): Promise<Receipt | null> {
+  const host = await holding();
+  const inside = await store.within?.(host.sql);
+  if (inside === undefined) throw new Error('The store has no verbs for a transaction.');
+  const receipt = await inside.turn(turn);
+  await host.commit();
+  return receipt;
 }
 
 describe('a birth in a database without the unique identity', () => {
@@ -505,7 +581,7 @@ describe('a renewal that waits for its worker, whom somebody is declaring dead',
     const { worker, holder } = await dying();
     const buried = await rowOf(holder.sql, worker);
 
-    const renewed = store.renew(worker, 24 * 60 * MINUTE_MS);
+    const renewed = store.renew(worker, 24 * 60 * MINUTE_MS, here);
     await waits(onlooker, 'renew', renewed);
     await holder.commit();
 
@@ -516,19 +592,19 @@ describe('a renewal that waits for its worker, whom somebody is declaring dead',
   test('succeeds when the worker was spared', async () => {
     const { worker, holder } = await dying();
 
-    const renewed = store.renew(worker, 24 * 60 * MINUTE_MS);
+    const renewed = store.renew(worker, 24 * 60 * MINUTE_MS, here);
     await waits(onlooker, 'renew', renewed);
     await holder.rollback();
 
     expect(await renewed).toBe(true);
-    expect(await store.renew(worker, MINUTE_MS)).toBe(true);
+    expect(await store.renew(worker, MINUTE_MS, here)).toBe(true);
   });
 
   test('would bring the dead back if it had no fence', async () => {
     const { worker, holder } = await dying();
     const unfenced = session.edited(replacing('and w.dead_at is null', ''));
 
-    const renewed = renewWorker(unfenced, worker, 24 * 60 * MINUTE_MS);
+    const renewed = renewWorker(unfenced, worker, 24 * 60 * MINUTE_MS, here);
     await waits(onlooker, 'renew', renewed);
     await holder.commit();
 
@@ -539,16 +615,109 @@ describe('a renewal that waits for its worker, whom somebody is declaring dead',
     const worker = await enlisted();
     await onlooker`update sagacity.worker set beat_at = now() - interval '1 hour' where id = ${worker}`;
     const holder = await holding();
-    expect(await renewWorker(holder.database, worker, 24 * 60 * MINUTE_MS)).toBe(true);
+    expect(await renewWorker(holder.database, worker, 24 * 60 * MINUTE_MS, here)).toBe(true);
 
     const buried = store.bury(fresh('undertaker'), { timeoutMs: MINUTE_MS });
     await waits(onlooker, 'bury', buried);
     await holder.commit();
 
     expect(await buried).toBe(0);
-    expect(await store.renew(worker, MINUTE_MS)).toBe(true);
+    expect(await store.renew(worker, MINUTE_MS, here)).toBe(true);
   });
 });
+
+describe('a renewal on another timeline than the server is on', () => {
+  const beat = async (worker: string) => {
+    const [row] =
+      await onlooker`select w.ctid::text, w.xmin::text, w::text from sagacity.worker w where w.id = ${worker}`;
+    return row;
+  };
+
+  test('is refused and changes nothing', async () => {
+    const worker = await enlisted();
+    const before = await beat(worker);
+
+    const renewed = await store.renew(worker, MINUTE_MS, fresh('timeline'));
+
+    expect(renewed).toBe(false);
+    expect(await beat(worker)).toEqual(before);
+    expect(await store.renew(worker, MINUTE_MS, here)).toBe(true);
+  });
+
+  test('would succeed if it had no fence', async () => {
+    const worker = await enlisted();
+    const unfenced = session.edited(replacing('and $3::text = (select', 'and $3::text is distinct from (select'));
+
+    const renewed = await renewWorker(unfenced, worker, MINUTE_MS, fresh('timeline'));
+
+    expect(renewed).toBe(true);
+  });
+});
+
+describe('two workers that are the first on a timeline', () => {
+  /** Sessions that find the server on a timeline on which nobody has been enlisted. */
+  const movedOn = async (): Promise<{ holder: Holder; other: Session }> => {
+    const timeline = fresh('timeline');
+    const holder = await holding();
+    await holder.sql`select set_config('sagacity.timeline', ${timeline}, true)`;
+    const other = sessionAt(onTimeline(url, timeline));
+    sessions.push(other);
+    return { holder, other };
+  };
+
+  test('are told one time, when the second waits for the first', async () => {
+    const { holder, other } = await movedOn();
+    const first = await enlistWorker(holder.database, fresh('worker'));
+
+    const second = enlistWorker(other.database, fresh('worker'));
+    await waits(onlooker, 'enlist', second);
+    await holder.commit();
+
+    expect(first.changedAt).not.toBe(null);
+    expect(await second).toEqual(first);
+  });
+
+  test('are told the time of the second, when the first was rolled back', async () => {
+    const { holder, other } = await movedOn();
+    const first = await enlistWorker(holder.database, fresh('worker'));
+
+    const second = enlistWorker(other.database, fresh('worker'));
+    await waits(onlooker, 'enlist', second);
+    await holder.rollback();
+
+    expect((await second).id).toBe(first.id);
+    expect(await enlistWorker(other.database, fresh('worker'))).toEqual(await second);
+  });
+
+  test('hold up no third one once that is noted', async () => {
+    const { holder, other } = await movedOn();
+    const noted = await enlistWorker(other.database, fresh('worker'));
+
+    const first = await enlistWorker(holder.database, fresh('worker'));
+    const third = await enlistWorker(other.database, fresh('worker'));
+
+    expect([first, third]).toEqual([noted, noted]);
+  });
+
+  test('would be told nothing if the second did not touch what the first has noted', async () => {
+    const { holder, other } = await movedOn();
+    await enlistWorker(holder.database, fresh('worker'));
+    const careless = other.edited(replacing('do update set seen_at = t.seen_at', 'do nothing'));
+
+    const second = enlistWorker(careless, fresh('worker'));
+    await waits(onlooker, 'enlist', second);
+    await holder.commit();
+
+    await expect(second).rejects.toThrow('told no timeline');
+  });
+});
+
+/** Whoever connects by it finds the server on this timeline. */
+function onTimeline(server: string, timeline: string): string {
+  const changed = new URL(server);
+  changed.searchParams.set('sagacity.timeline', timeline);
+  return changed.href;
+}
 
 describe('the retirement of a worker that had been declared dead, while another takes its operation over', () => {
   test('releases nothing once the take-over has committed', async () => {

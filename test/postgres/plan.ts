@@ -29,11 +29,14 @@ const indexes: Readonly<Record<string, Index>> = {
   operation_owner: { of: 'operation', narrowedBy: ['owner'] },
   // Holds nothing but doubts.
   operation_doubt: { of: 'operation', narrowedBy: [] },
+  operation_settled: { of: 'operation', narrowedBy: ['since'] },
   attempt_pk: { of: 'attempt', narrowedBy: ['tenant', 'operation'] },
   handover_pk: { of: 'handover', narrowedBy: ['tenant', 'operation'] },
   worker_pkey: { of: 'worker', narrowedBy: ['id'] },
   // Holds nothing but the living.
   worker_living: { of: 'worker', narrowedBy: [] },
+  // Holds one entry for each fail-over there was.
+  timeline_pkey: { of: 'timeline', narrowedBy: [] },
 };
 
 /** Every place where the plan would read more, the larger the tables are, except those that may be read `whole`. */

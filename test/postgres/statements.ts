@@ -5,7 +5,7 @@ import { rendered, type Statement, type StatementName } from '../../src/adapters
 import { tablesIn } from '../../src/adapters/postgres/schema.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { verbs } from '../../src/adapters/postgres/verbs.ts';
-import { operationAt, ownedAt, WORKERS } from './crowd.ts';
+import { operationAt, ownedAt, TIMELINES, WORKERS } from './crowd.ts';
 import { ACTION, birth, fresh, move } from './turns.ts';
 
 /** One statement as it would be sent. */
@@ -25,6 +25,8 @@ export const CLAIM_LIMIT = 100;
 
 const tables = tablesIn('sagacity');
 const [worker] = WORKERS;
+const [, , timeline] = TIMELINES;
+const start = { sendWithinMs: 5_000, retentionMs: 60_000, marginMs: 8_000, insideWindow: false, timeline };
 
 /** All of them, those with several shapes more than once. */
 export async function everyStatement(): Promise<readonly Sent[]> {
@@ -33,11 +35,14 @@ export async function everyStatement(): Promise<readonly Sent[]> {
   let pagesMax = 0;
   const execute = async (statement: Statement) => {
     sent.push({ title, name: statement.name, pagesMax, ...rendered(statement) });
-    return [];
+    // Enough for those that cannot do without an answer.
+    return [{ answer: '{}' }];
   };
   const database = { execute, tables };
   const all = verbs({ read: execute, write: execute, renew: execute }, tables);
   const one = operationAt(7);
+  // All that a crowd has settled.
+  const settled = { actions: [ACTION], from: Date.now() - 24 * 3_600_000, to: Date.now(), limit: 50 };
   const turn = (turns: readonly Turn[]) => () => applyTurns(database, turns, { lockTimeoutMs: 50 });
   const calls: Readonly<Record<string, readonly [number, () => Promise<unknown>]>> = {
     'a turn that is a birth': [60, turn(births(1))],
@@ -48,7 +53,7 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     'a full claim of what is due': [5_000, () => all.claim(worker, [ACTION, 'email.send'], CLAIM_LIMIT)],
     'a claim of one operation': [60, () => all.claim(worker, [ACTION], 1, one)],
     'an enlistment': [20, () => all.enlist(fresh('worker'))],
-    'a renewal': [20, () => all.renew(worker, 15_000)],
+    'a renewal': [20, () => all.renew(worker, 15_000, timeline)],
     'the burial of the late': [20, () => all.bury(worker, { timeoutMs: 15_000 })],
     'the burial of all others': [20, () => all.bury(worker, 'others')],
     'a retirement': [800, () => all.retire(worker)],
@@ -64,6 +69,9 @@ export async function everyStatement(): Promise<readonly Sent[]> {
       1_500,
       () => all.doubts({ tenant: 'shop-0', limit: 50, after: operationAt(3) }),
     ],
+    'the first page of what settled': [200, () => all.settledBetween({ ...settled, after: null })],
+    'a later page of what settled': [200, () => all.settledBetween({ ...settled, after: one })],
+    'a page far down in what settled': [200, () => all.settledBetween({ ...settled, after: operationAt(500_005) })],
   };
   for (const [of, [max, call]] of Object.entries(calls)) {
     title = of;
@@ -75,13 +83,13 @@ export async function everyStatement(): Promise<readonly Sent[]> {
 }
 
 function births(count: number): Turn[] {
-  return Array.from({ length: count }, (_, n) => birth(`shop-${n % 3}`, { owner: worker, takes: ['said'] }));
+  return Array.from({ length: count }, (_, n) => birth(`shop-${n % 3}`, { owner: worker, start, takes: ['said'] }));
 }
 
 /** Of what is being worked on; in a crowd of a million a hundred of them move, the others find no row. */
 function moves(count: number): Turn[] {
   return Array.from({ length: count }, (_, n) => {
     const { ref, owner } = ownedAt(n);
-    return move(ref, { owner, generation: 1, revision: 1 }, { takes: ['said'] });
+    return move(ref, { owner, generation: 1, revision: 1 }, { start, takes: ['said'] });
   });
 }

@@ -11,6 +11,7 @@ import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { type Verbs, verbs } from '../../src/adapters/postgres/verbs.ts';
 import type postgres from 'postgres';
 import { migrate } from 'sagacity/postgres';
+import type { OperationRow } from 'sagacity/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { ACTION, birth, move } from './turns.ts';
@@ -84,7 +85,10 @@ async function meetings({ store, exact, database, mine, other, worker }: Houses)
   const of = (tenant: string, id: string) => ({ tenant, id });
   const names = (rows: readonly { readonly tenant: string; readonly id: string }[]) =>
     rows.map(({ tenant, id }) => `${tenant} ${id}`).sort();
-  const [first, second, third] = [of(mine, 'op-1'), of(mine, 'op-2'), of(mine, 'op-3')];
+  const mixed = (rows: readonly OperationRow[]) =>
+    rows.filter(({ tenant, handovers }) => handovers.some((handover) => handover.tenant !== tenant));
+  const [first, second, third, fourth] = ['op-1', 'op-2', 'op-3', 'op-4'].map((id) => of(mine, id));
+  if (!first || !second || !third || !fourth) throw new Error('Four operations are needed.');
   const before = await stored(other);
 
   const read = [];
@@ -104,13 +108,19 @@ async function meetings({ store, exact, database, mine, other, worker }: Houses)
     await store.claim(worker, [ACTION], 10, second),
   ];
   const page = await store.doubts({ tenant: mine, limit: 10, after: first });
+  const ever = { actions: [ACTION], from: 0, to: Date.now() + 60_000, limit: 10 };
+  const settled = await store.settledBetween({ ...ever, after: null });
+  const settledLater = await store.settledBetween({ ...ever, after: fourth });
   const was = { owner: worker, generation: 1, revision: 1 };
   await applyTurns(database, [move(first, was, { owner: null, state: 'succeeded', takes: ['h-1'] })]);
   see('the other tenant was changed', await stored(other), before);
   see('something of the other tenant was told', JSON.stringify(told).includes(other), false);
   see('a page began elsewhere', names(page), names([second]));
+  see('not all that settled was listed', names(settled), names([fourth, of(other, 'op-4')]));
+  see('hand-overs of one were listed with the other', mixed(settled), []);
+  see('a page began before its end', names(settledLater).includes(names([fourth])[0] ?? ''), false);
 
-  see('claimed for a hand-over to another', await store.claim(worker, [ACTION], 10, of(mine, 'op-4')), []);
+  see('claimed for a hand-over to another', await store.claim(worker, [ACTION], 10, fourth), []);
   await applyTurns(exact, [move(of(other, 'op-4'), { owner: null, generation: 0, revision: 1 }, { takes: ['h-1'] })]);
 
   await store.handOver({ ...third, handoverId: 'h-2', body: { of: mine } });
@@ -125,8 +135,7 @@ async function meetings({ store, exact, database, mine, other, worker }: Houses)
   await store.handOver({ ...of(other, 'op-1'), handoverId: 'h-4', body: { of: other } });
   const both = await store.claim(worker, [ACTION], 10);
   see('claimed twice', names(both), names([first, of(other, 'op-1')]));
-  const mixed = both.filter(({ tenant, handovers }) => handovers.some((handover) => handover.tenant !== tenant));
-  see('hand-overs of one were given with the other', mixed, []);
+  see('hand-overs of one were given with the other', mixed(both), []);
   return found;
 }
 
@@ -179,7 +188,10 @@ describe('two tenants with the same ids, keys and hand-overs', () => {
 
     expect(unnoticed).toEqual(harmless);
     expect(new Set(cuts.map(({ name }) => name))).toEqual(
-      new Set(['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts']),
+      new Set([
+        ...['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts'],
+        'settled-between',
+      ]),
     );
   });
 });

@@ -21,8 +21,8 @@ const pausing = new Map(task.charges.map((charging) => [idOf(charging), { ...cha
 const own = postgresStore({ url: task.database, connections: 3 });
 const store = interrupted(
   overlay(own, {
-    async renew(worker: string, timeoutMs: number) {
-      const renewed = await own.renew(worker, timeoutMs);
+    async renew(worker: string, timeoutMs: number, timeline: string) {
+      const renewed = await own.renew(worker, timeoutMs, timeline);
       if (!renewed) say('renewal refused');
       return renewed;
     },

@@ -71,10 +71,21 @@ const provoked: Partial<Record<StatementName, (run: Run<unknown, string>) => Pro
   records: (run) => run.history(),
   doubts: () => orchestrator.operator.doubts(),
   retire: () => orchestrator.stop({ within: '2s' }),
+  'settled-between': startedAfterFailover,
 };
 
 function cancelled(run: Run<unknown, string>): Promise<unknown> {
   return orchestrator.cancel(run.id, { by: 'shop', reason: 'ordered twice', within: '1s' });
+}
+
+/** Another process, on a database that has been on another timeline before. */
+async function startedAfterFailover(): Promise<void> {
+  const database = databaseAt(url);
+  await database`insert into sagacity.timeline (id, seen_at) values ('before', now() - interval '1 day')`;
+  await database.end();
+  await orchestrator.stop({ within: '2s' });
+  shop();
+  await answered(() => orchestrator.start());
 }
 
 describe.each(statementNames)('the statement %s', (name) => {

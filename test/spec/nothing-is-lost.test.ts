@@ -88,8 +88,8 @@ const outages: Readonly<Record<string, (during: () => boolean) => NonNullable<Ti
       async handOver(handover) {
         return during() ? raise(storeUnavailable('It is away.', 'Try later.')) : store.handOver(handover);
       },
-      async renew(worker, timeoutMs) {
-        return during() ? raise(storeUnavailable('It is away.', 'Try later.')) : store.renew(worker, timeoutMs);
+      async renew(...given) {
+        return during() ? raise(storeUnavailable('It is away.', 'Try later.')) : store.renew(...given);
       },
     }),
 };

@@ -24,7 +24,7 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
     open: () => through(() => store.open()),
     close: () => through(() => store.close()),
     enlist: (worker) => through(() => store.enlist(worker)),
-    renew: (worker, timeoutMs) => through(() => store.renew(worker, timeoutMs)),
+    renew: (worker, timeoutMs, timeline) => through(() => store.renew(worker, timeoutMs, timeline)),
     bury: (worker, which) => through(() => store.bury(worker, which)),
     retire: (worker) => through(() => store.retire(worker)),
     turn(turn) {
@@ -37,6 +37,7 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
     readByIdentity: (identity) => through(() => store.readByIdentity(identity)),
     records: (ref) => through(() => store.records(ref)),
     doubts: (query) => through(() => store.doubts(query)),
+    settledBetween: (query) => through(() => store.settledBetween(query)),
     handOver: (handover) => through(() => store.handOver(handover)),
   };
 }

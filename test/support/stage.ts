@@ -3,7 +3,7 @@
  * never given up only because the test's clock outran a real socket.
  */
 
-import type { Duration, Orchestrator, OperationState, Run } from 'sagacity';
+import type { Duration, Logger, Orchestrator, OperationState, Run } from 'sagacity';
 import type { ScriptedProvider } from 'sagacity/testing';
 import { milliseconds } from '../../src/domain/duration.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -20,10 +20,14 @@ export interface Stage extends Omit<World, 'charge' | 'another'> {
 
 /** A running stage, unless `start` is false. `on` puts a store before the world's own. */
 export async function stage(
-  options: Script & { start?: boolean; concurrency?: number; on?: (store: Store) => Store } = {},
+  options: Script & { start?: boolean; concurrency?: number; logger?: Logger; on?: (store: Store) => Store } = {},
 ): Promise<Stage> {
-  const { start = true, concurrency, on = (store: Store) => store, ...script } = options;
-  const around = await world({ start: false, ...(concurrency === undefined ? {} : { concurrency }) });
+  const { start = true, concurrency, logger, on = (store: Store) => store, ...script } = options;
+  const around = await world({
+    start: false,
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(logger === undefined ? {} : { logger }),
+  });
   const { definition, waiting } = scriptedCharge(around.provider.url, script);
   const another = (store: Store = around.store) => around.another([definition], store);
   const orchestrator = another(on(around.store));

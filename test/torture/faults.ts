@@ -177,6 +177,7 @@ const provocations: { readonly [Name in TorturedStatement]?: (scene: Scene) => P
   read: askAboutOne,
   records: askAboutOne,
   doubts: askAboutOne,
+  'settled-between': askAboutOne,
   'read-by-identity': orderOneAgain,
 };
 

@@ -97,8 +97,10 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
     };
     orders.push(order);
     notes.tally.operations += 1;
-    const journey = journeyOf(order, planned).finally(() => underWay.delete(journey));
+    const journey = journeyOf(order, planned).then(() => void underWay.delete(journey));
     underWay.add(journey);
+    // One that failed stays, for `finish` to tell of it: until then nobody waits for it.
+    journey.catch(() => {});
   };
 
   const journeyOf = async (order: Ordered, { trouble, customers }: Plan) => {
@@ -171,5 +173,5 @@ export async function askAbout(order: Ordered, id: string, worker: WorkerProcess
   const history = worker.ask('history', id).then((answer) => {
     if (answer.how === 'answered') order.histories.push(answer.value);
   });
-  await Promise.all([history, worker.ask('run', id), worker.ask('doubts')]);
+  await Promise.all([history, worker.ask('run', id), worker.ask('doubts'), worker.ask('settled')]);
 }

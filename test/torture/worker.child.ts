@@ -4,7 +4,7 @@
  * what is counted. It ends with its parent.
  */
 
-import { createOrchestrator, isSagacityError, type Logger, type Orchestrator } from 'sagacity';
+import { createOrchestrator, isSagacityError, type Logger, type Orchestrator, type Store } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { type Answer, type Asked, type Said, storeDeadlineMs, type Verb, type Verbs, withinMs } from './calls.ts';
 import { notingReadBacks } from './read-back.ts';
@@ -26,13 +26,16 @@ const logger: Logger = {
     console.error(message, facts);
   },
 };
+const actions = Object.values(shop).map(({ action }) => action);
 let orchestrator: Orchestrator<true> | null = null;
+/** That of the orchestrator. */
+let store: Store | null = null;
 
 const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Promise<ReturnType<Verbs[Name]>> } = {
   async start() {
+    store ??= notingReadBacks(postgresStore({ url, deadlineMs: storeDeadlineMs }), () => say({ says: 'read-back' }));
     orchestrator ??= createOrchestrator({
-      store: notingReadBacks(postgresStore({ url, deadlineMs: storeDeadlineMs }), () => say({ says: 'read-back' })),
-      ...{ definitions: Object.values(shop), tenant: 'shop-1', concurrency: 6, sweepEvery: '200ms', logger },
+      ...{ store, definitions: Object.values(shop), tenant: 'shop-1', concurrency: 6, sweepEvery: '200ms', logger },
       heartbeat: { every: '500ms', timeout: '3s' },
     });
     await orchestrator.start();
@@ -40,7 +43,7 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
   },
   async stop() {
     const stopping = orchestrator;
-    orchestrator = null;
+    [orchestrator, store] = [null, null];
     await stopping?.stop({ within: '1s' });
     return null;
   },
@@ -61,6 +64,12 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
   cancel: async (id) =>
     (await working().cancel(id, { by: 'a customer', reason: 'changed their mind', within: withinMs })).status,
   doubts: async () => (await working().operator.doubts({ limit: 20 })).map(({ id }) => id),
+  // Of the store itself: an orchestrator asks this only after a fail-over, and there is none here.
+  async settled() {
+    if (store === null) throw new NotWorking();
+    const rows = await store.settledBetween({ actions, from: 0, to: Date.now(), limit: 20, after: null });
+    return rows.map(({ id }) => id);
+  },
 };
 
 process.once('disconnect', () => process.exit(3));
@@ -84,10 +93,12 @@ async function answerOf(verb: Verb, args: readonly unknown[]): Promise<Answer<un
 }
 
 /** Between two orchestrators there is nobody to ask. */
-class NotWorking extends Error {}
+class NotWorking extends Error {
+  override readonly message = 'This worker has no orchestrator now.';
+}
 
 function working(): Orchestrator<true> {
-  if (orchestrator === null) throw new NotWorking('This worker has no orchestrator now.');
+  if (orchestrator === null) throw new NotWorking();
   return orchestrator;
 }
 

@@ -9,6 +9,7 @@ import { answerOf, type Database } from './executor.ts';
 import { sqlstateOf } from './faults.ts';
 import { migrationsMissing } from './migrate.ts';
 import type { Tables } from './schema.ts';
+import { storeTimeline } from './store-timeline.ts';
 
 /** What is asked of the server. */
 interface Facts {
@@ -82,6 +83,24 @@ export async function checkServer(database: Database, options: CheckOptions): Pr
       THROUGH_A_POOLER,
     );
   }
+  await checkTimeline(database);
+}
+
+/** A statement of its own, for what a user may not call refuses all of it. */
+async function checkTimeline(database: Database): Promise<void> {
+  try {
+    await answerOf<string>(database, 'check', sql`select to_json(${storeTimeline})::text as answer`);
+  } catch (error) {
+    const sqlstate = sqlstateOf(error);
+    if (sqlstate === null || isSagacityError(error)) throw error;
+    throw storeUnusable(
+      `The server does not tell which timeline it is on (SQLSTATE ${sqlstate}), so that a fail-over would go unnoticed.`,
+      'Grant execute on the functions pg_control_system, pg_current_wal_lsn and pg_walfile_name to the user of the url; ' +
+        'Amazon Aurora refuses them while wal_level is not logical.',
+      { sqlstate },
+      error,
+    );
+  }
 }
 
 /** Rejects with SCHEMA_OUTDATED when migrations are missing, or STORE_UNUSABLE when the rights on the tables are. */
@@ -120,6 +139,7 @@ const rights: Readonly<Record<keyof Tables, readonly string[]>> = {
   attempt: ['select', 'insert'],
   handover: ['select', 'insert', 'delete'],
   worker: ['select', 'insert', 'update'],
+  timeline: ['select', 'insert', 'update'],
   migration: ['select'],
 };
 

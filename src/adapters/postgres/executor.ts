@@ -24,6 +24,7 @@ export const statementNames = [
   'read-by-identity',
   'records',
   'doubts',
+  'settled-between',
 ] as const;
 
 export type StatementName = (typeof statementNames)[number] | 'transaction' | 'migration' | 'check';

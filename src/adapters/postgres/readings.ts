@@ -1,7 +1,17 @@
-/** The questions that change nothing. Each names its tenant, except the list of doubts when asked for all tenants. */
+/**
+ * The questions that change nothing. Each names its tenant, except the list of doubts when asked for all tenants and the
+ * list of what settled, which is always of all.
+ */
 
 import { sql } from 'drizzle-orm';
-import type { DoubtQuery, Identity, OperationRef, OperationRow, StoredRecord } from '../../ports/store.ts';
+import type {
+  DoubtQuery,
+  Identity,
+  OperationRef,
+  OperationRow,
+  SettledQuery,
+  StoredRecord,
+} from '../../ports/store.ts';
 import { answerOf, answers, type Database } from './executor.ts';
 import { clock, operationRow } from './operation-row.ts';
 import { epochMs } from './store-now.ts';
@@ -76,6 +86,46 @@ export async function readDoubts(database: Database, query: DoubtQuery): Promise
         and ${ofTenant}
         and ${beyond}
       order by o.doubted_at, o.tenant, o.id
+      limit ${limit}::int`,
+  );
+}
+
+/** Pages by keyset over `since`. A row that has moved on has another one, and what follows it begins anew. */
+export async function readSettledBetween(database: Database, query: SettledQuery): Promise<OperationRow[]> {
+  const { actions, from, to, limit, after } = query;
+  const start = sql`to_timestamp(${from}::float8 / 1000)`;
+  const end = sql`to_timestamp(${to}::float8 / 1000)`;
+  const beyond =
+    after === null
+      ? sql`true`
+      : sql`
+          (o.since, o.tenant, o.id) > (
+            select
+              case
+                when l.state in ('succeeded', 'failed', 'compensated') and l.since <= ${end} then l.since
+                else '-infinity'
+              end,
+              l.tenant,
+              l.id
+            from ${database.tables.operation} l
+            where l.tenant = ${after.tenant}::text and l.id = ${after.id}::text
+          )`;
+  // Under a collation that no index has: a plan that went by the action would read everything of it, not the span.
+  return await answers<OperationRow>(
+    database,
+    'settled-between',
+    sql`
+      select ${operationRow(database.tables)}
+      from ${database.tables.operation} o cross join ${clock}
+      where
+        o.state in ('succeeded', 'failed', 'compensated')
+        and o.since >= ${start}
+        and o.since <= ${end}
+        and o.action collate "C" = any (
+          array(select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb))
+        )
+        and ${beyond}
+      order by o.since, o.tenant, o.id
       limit ${limit}::int`,
   );
 }

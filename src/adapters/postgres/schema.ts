@@ -63,6 +63,9 @@ export function tablesIn(name: string) {
       index('operation_doubt')
         .on(o.doubtedAt, o.tenant, o.id)
         .where(sql`${o.state} in ('unknown', 'reconciling', 'escalated') or ${o.contradictedAt} is not null`),
+      index('operation_settled')
+        .on(o.since, o.tenant, o.id)
+        .where(sql`${o.state} in ('succeeded', 'failed', 'compensated')`),
     ],
   );
 
@@ -108,6 +111,12 @@ export function tablesIn(name: string) {
     (w) => [index('worker_living').on(w.id).where(sql`${w.deadAt} is null`)],
   );
 
+  /** The timelines that workers have been enlisted on, one for each fail-over, and when the first was on each. */
+  const timeline = namespace.table('timeline', {
+    id: text().primaryKey(),
+    seenAt: timestamp('seen_at', instant).notNull(),
+  });
+
   /** Which migrations this database has, with the checksum of the SQL that ran. */
   const migration = namespace.table('migration', {
     number: integer().primaryKey(),
@@ -116,7 +125,7 @@ export function tablesIn(name: string) {
     appliedAt: timestamp('applied_at', instant).notNull().defaultNow(),
   });
 
-  return { operation, attempt, handover, worker, migration };
+  return { operation, attempt, handover, worker, timeline, migration };
 }
 
 /**

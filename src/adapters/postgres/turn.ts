@@ -2,8 +2,9 @@
  * Turns of different operations as one statement: the ledger rows first, and their RETURNING decides whether anything
  * else of a turn is written. The parameters say only what. A birth is fenced by the uniqueness of id and identity; a
  * move by owner, generation and revision as conditions on the updated row itself, because after waiting for a lock
- * PostgreSQL re-checks only those. Rows are met in the order of their keys, so that two statements do not wait for each
- * other, and a lock that somebody else holds is waited for no longer than the caller says.
+ * PostgreSQL re-checks only those. A start of either is fenced by its timeline as well, of which a statement has one:
+ * there a condition on what is given is enough. Rows are met in the order of their keys, so that two statements do not
+ * wait for each other, and a lock that somebody else holds is waited for no longer than the caller says.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -11,6 +12,7 @@ import type { Receipt, Turn } from '../../ports/store.ts';
 import { answers, type Database } from './executor.ts';
 import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
+import { storeTimeline } from './store-timeline.ts';
 
 /** The receipt of a turn that was written. */
 interface Applied {
@@ -75,7 +77,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The parameters as rows of typed columns, with the time of the statement. */
+/**
+ * The parameters as rows of typed columns, with the time of the statement; without the turns that would start an attempt
+ * on another timeline. It is asked for once, and only if a turn starts one.
+ */
 function given(turns: readonly Turn[], lockTimeoutMs: number | undefined, provided: SQL): SQL {
   const lockTimeout =
     lockTimeoutMs === undefined ? sql`null` : sql`set_config('lock_timeout', ${String(lockTimeoutMs)}::text, true)`;
@@ -110,7 +115,10 @@ function given(turns: readonly Turn[], lockTimeoutMs: number | undefined, provid
       cross join lateral jsonb_to_record(doc) as t(
         tenant text, id text, turn text, owner text, generation bigint, state text, "dueInMs" float8, reason text,
         contradicted boolean, records jsonb, takes jsonb
-      )`;
+      )
+    where
+      jsonb_typeof(doc -> 'start') is distinct from 'object'
+      or doc -> 'start' ->> 'timeline' = ${storeTimeline}`;
 }
 
 /** Without a conflict target, so that a taken id counts as much as a taken identity (operation_pk, operation_identity). */

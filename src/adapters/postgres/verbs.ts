@@ -8,7 +8,7 @@ import type { Store } from '../../ports/store.ts';
 import { claimDue, claimOne } from './claim.ts';
 import type { Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
-import { readDoubts, readOperation, readOperationByIdentity, readRecords } from './readings.ts';
+import { readDoubts, readOperation, readOperationByIdentity, readRecords, readSettledBetween } from './readings.ts';
 import type { Tables } from './schema.ts';
 import { buryWorkers, enlistWorker, renewWorker, retireWorker } from './workers.ts';
 
@@ -28,7 +28,7 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
   const renewing = { execute: executors.renew, tables };
   return {
     enlist: (worker) => enlistWorker(writing, worker),
-    renew: (worker, timeoutMs) => renewWorker(renewing, worker, timeoutMs),
+    renew: (worker, timeoutMs, timeline) => renewWorker(renewing, worker, timeoutMs, timeline),
     bury: (worker, which) => buryWorkers(writing, worker, which),
     retire: (worker) => retireWorker(writing, worker),
     claim: (worker, actions, limit, only) =>
@@ -38,6 +38,7 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     readByIdentity: (identity) => readOperationByIdentity(reading, identity),
     records: (ref) => readRecords(reading, ref),
     doubts: (query) => readDoubts(reading, query),
+    settledBetween: (query) => readSettledBetween(reading, query),
     handOver: (handover) => appendHandover(writing, handover),
   };
 }

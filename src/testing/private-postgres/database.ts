@@ -6,7 +6,7 @@ import postgres from 'postgres';
 /** Creates an empty database with a random name in the cluster that a url leads to; its url. */
 export async function createDatabase(url: string): Promise<string> {
   const name = `database_${randomBytes(8).toString('hex')}`;
-  const sql = postgres(url, { max: 1, fetch_types: false });
+  const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} });
   try {
     await sql`create database ${sql(name)}`;
   } finally {

@@ -1,0 +1,141 @@
+/**
+ * After a fail-over that may have lost commits, what settled shortly before it is asked about once more: a word that
+ * contradicted it may be gone, and the process that had it too. The provider's answer is handed over like any other
+ * word, so that it is recorded once, whoever asked; it moves nothing, and a contradiction is shown to a person.
+ */
+
+import { decode } from '../domain/codec.ts';
+import { isSagacityError } from '../domain/errors.ts';
+import type { Operation } from '../define/operation.ts';
+import type { LookupAnswer } from '../../machines/operation.ts';
+import type { CancelTimer, Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store.ts';
+import type { Driver } from './driver.ts';
+import { lookUp } from './look-up.ts';
+import { contextOf, fromStored } from './row.ts';
+import type { Slots } from './slots.ts';
+
+export interface Verifying {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly driver: Driver;
+  readonly slots: Slots;
+  readonly definitions: ReadonlyMap<string, Operation>;
+  /** How long before a fail-over, and for how long after it. */
+  readonly spanMs: number;
+}
+
+/** Of all slots, so many are used for it: what is due goes on beside it. */
+const SHARE = 0.25;
+
+/** Pause before what could not be asked, or was not clear, is asked again. */
+const AGAIN_MS = 30_000;
+
+/** Whether everything that there is to ask has been asked. */
+type Pass = 'done' | 'again' | 'too late';
+
+export class Verification {
+  readonly #around: Verifying;
+  readonly #asking = new Set<AbortController>();
+  #timeline = '';
+  #cancel: CancelTimer = () => {};
+  #stopped = false;
+
+  constructor(around: Verifying) {
+    this.#around = around;
+  }
+
+  /** The worker is on this timeline now. Begins once for each that another one went before. */
+  begin(timeline: Timeline): void {
+    if (timeline.changedAt === null || timeline.id === this.#timeline) return;
+    this.#timeline = timeline.id;
+    this.#cancel();
+    void this.#go(timeline.id, timeline.changedAt);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+    for (const abort of this.#asking) abort.abort(new Error('The orchestrator is stopping.'));
+  }
+
+  async #go(timeline: string, changedAt: number): Promise<void> {
+    const pass = await this.#pass(timeline, changedAt).catch((error: unknown): Pass => {
+      const level = isSagacityError(error) && error.retryable ? 'debug' : 'error';
+      this.#around.logger[level]({ timeline, error }, 'what settled before a fail-over could not be verified yet');
+      return 'again';
+    });
+    if (pass === 'too late') {
+      this.#around.logger.warn(
+        { timeline },
+        'not everything that settled before a fail-over could be verified in time',
+      );
+    }
+    if (pass !== 'again' || !this.#isCurrent(timeline)) return;
+    this.#cancel = this.#around.clock.after(AGAIN_MS, () => void this.#go(timeline, changedAt));
+  }
+
+  #isCurrent(timeline: string): boolean {
+    return !this.#stopped && timeline === this.#timeline;
+  }
+
+  async #pass(timeline: string, changedAt: number): Promise<Pass> {
+    const { store, definitions, slots, spanMs } = this.#around;
+    const actions = [...definitions.values()]
+      .filter(({ options }) => options.find !== null)
+      .map(({ action }) => action);
+    if (actions.length === 0) return 'done';
+    const limit = Math.max(1, Math.floor(slots.size * SHARE));
+    let after: OperationRef | null = null;
+    let pass: Pass = 'done';
+    while (this.#isCurrent(timeline)) {
+      const query = { actions, from: changedAt - spanMs, to: changedAt, limit, after };
+      const rows: readonly OperationRow[] = await store.settledBetween(query);
+      const open = rows.filter((row) => !isVerified(row, timeline));
+      if (open.some(({ now }) => now > changedAt + 2 * spanMs)) return 'too late';
+      const verified = await Promise.all(open.map((row) => this.#verify(row, timeline)));
+      if (verified.includes(false)) pass = 'again';
+      if (rows.length < limit) return pass;
+      after = rows.at(-1) ?? null;
+    }
+    return 'done';
+  }
+
+  /** True once the answer is handed over. */
+  async #verify(row: OperationRow, timeline: string): Promise<boolean> {
+    const { clock, driver, slots, definitions } = this.#around;
+    const definition = definitions.get(row.action);
+    if (definition === undefined || row.handovers.length > 0) return false;
+    const giveBack = await slots.take();
+    const abort = new AbortController();
+    this.#asking.add(abort);
+    try {
+      if (!this.#isCurrent(timeline)) return false;
+      const { timeoutMs } = contextOf(fromStored(row)).policy;
+      const { providerKey: idempotencyKey, now: beganAt } = row;
+      const { answer } = await lookUp(
+        { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort },
+        clock,
+      );
+      if (!isClear(answer, row) || !this.#isCurrent(timeline)) return false;
+      await driver.handOver(row, { kind: 'verification', timeline, ...answer }, driver.newHandoverId());
+      return true;
+    } finally {
+      this.#asking.delete(abort);
+      giveBack();
+    }
+  }
+}
+
+/** That a record is missing says something once it would have been visible. */
+function isClear({ finding, beganAt }: LookupAnswer, row: OperationRow): boolean {
+  if (finding.type !== 'absent') return finding.type !== 'inconclusive';
+  const { lookup } = contextOf(fromStored(row)).policy;
+  return lookup !== null && beganAt >= row.since + lookup.visibleWithinMs;
+}
+
+function isVerified(row: OperationRow, timeline: string): boolean {
+  return contextOf(fromStored(row)).verifiedOn === timeline;
+}

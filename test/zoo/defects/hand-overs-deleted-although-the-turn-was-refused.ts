@@ -1,0 +1,12 @@
+import type { Defect } from '../defect.ts';
+
+export const defect: Defect = {
+  name: 'hand-overs-deleted-although-the-turn-was-refused',
+  what: 'A worker that lost its claim throws away evidence and decisions with the turn that was to apply them.',
+  file: 'src/adapters/memory/rows.ts',
+  find: `  if (row === null) return null;
+  rows.operations.set(name, row);`,
+  replace: `  for (const handoverId of turn.takes) rows.handovers.delete(handoverName({ ...turn, handoverId }));
+  if (row === null) return null;
+  rows.operations.set(name, row);`,
+};

@@ -1,0 +1,9 @@
+import type { Defect } from '../defect.ts';
+
+export const defect: Defect = {
+  name: 'interrupted-attempt-is-run-again',
+  what: 'What a crashed worker had begun is begun again instead of looked up, so an order that was charged is sent twice.',
+  file: 'src/orchestrator/driver.ts',
+  find: "    await this.#write(held, { type: 'attempt.ended', generation: attempt.generation, ...end });",
+  replace: '    this.#perform(held, stampNow(this.#around.clock), () => {});',
+};

@@ -1,0 +1,85 @@
+/**
+ * The arrows of the operation's chart, read from the chart itself, each under a name by which a written turn can be
+ * recognised: where from, what happened, where to, and for an escalation why, as far as the arrow says so itself.
+ */
+
+import { operationMachine } from '../../machines/operation.ts';
+
+/** What happened, by the kind of the record that a turn leaves. */
+const happenings: Readonly<Record<string, string>> = {
+  due: 'due',
+  'xstate.done.actor.attempt': 'end',
+  'xstate.done.actor.lookup': 'lookup',
+  'evidence.received': 'evidence',
+  'verdict.given': 'verdict',
+  'lookup.requested': 'verdict',
+  'cancel.requested': 'cancel',
+  '': 'always',
+};
+
+/** The orchestrator reports what an executor or a look-up threw as an outcome that is unknown, and never as an error. */
+const neverReported = new Set(['xstate.error.actor.attempt', 'xstate.error.actor.lookup']);
+
+/**
+ * Two effects are shown by word of a second one, and what has one already does not wait to be sent: it was adopted, or
+ * is being looked up, or is with a person. The arrow is there so that the chart asks the same questions everywhere.
+ */
+const neverTaken = new Set(['pending --evidence--> escalated (two-effects)']);
+
+/** Begun by sagas, which take the compensation's side of the chart with them. */
+const ofCompensation = /^(compensation|effect)\./;
+const ofInverses = new Set(['inverse-failed']);
+
+/** An arrow that another feature will bring to life, and which. */
+export interface Waiting {
+  readonly arrow: string;
+  readonly waitsFor: 'sagas';
+}
+
+interface Read {
+  readonly live: readonly string[];
+  readonly waiting: readonly Waiting[];
+}
+
+/** Every arrow of the chart: those that the orchestrator can take today, and those that wait. */
+export function arrowsOfChart(): Read {
+  const live = new Set<string>();
+  const waiting = new Set<string>();
+  for (const state of Object.values(operationMachine.states)) {
+    const byEvent = [...state.transitions, ['', state.always ?? []] as const];
+    for (const [event, transitions] of byEvent) {
+      if (neverReported.has(event)) continue;
+      for (const transition of transitions) {
+        const [target] = transition.target ?? [];
+        const happening = happenings[event];
+        const reason = reasonIn(transition.actions);
+        const arrow = arrowOf(state.key, happening ?? event, target?.key ?? state.key, reason);
+        const waits = ofCompensation.test(event) || (reason !== null && ofInverses.has(reason));
+        if (neverTaken.has(arrow)) continue;
+        if (waits) waiting.add(arrow);
+        else if (happening === undefined)
+          throw new Error(`The chart takes ${event}, which no record is known to tell.`);
+        else live.add(arrow);
+      }
+    }
+  }
+  return {
+    live: [...live].toSorted(),
+    waiting: [...waiting].toSorted().map((arrow) => ({ arrow, waitsFor: 'sagas' })),
+  };
+}
+
+/** How an arrow is named. `reason`: an escalation that says itself why. */
+export function arrowOf(from: string, happening: string, to: string, reason: string | null): string {
+  return `${from} --${happening}--> ${to}${reason === null ? '' : ` (${reason})`}`;
+}
+
+/** The reason that an arrow's own `escalate` gives; null where it has none, or leaves it to the policy. */
+function reasonIn(actions: readonly unknown[]): string | null {
+  for (const action of actions) {
+    if (typeof action !== 'object' || action === null || !('type' in action) || action.type !== 'escalate') continue;
+    if (!('params' in action) || typeof action.params !== 'object' || action.params === null) continue;
+    if ('reason' in action.params && typeof action.params.reason === 'string') return action.params.reason;
+  }
+  return null;
+}

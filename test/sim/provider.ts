@@ -1,0 +1,232 @@
+/**
+ * The other company: it has a ledger and a memory of its own, and between it and us is a network. It keeps what it
+ * promises about keys and look-ups, except where a plan says that it breaks it, and that is marked for whoever judges.
+ * Its ledger is the proof: how many effects an operation had is counted there and nowhere else.
+ */
+
+import {
+  absent,
+  failed,
+  type Finding,
+  found,
+  inconclusive,
+  notApplied,
+  type Outcome,
+} from '../../src/domain/outcome.ts';
+import { succeeded, unknown } from '../../src/domain/outcome.ts';
+import type { AttemptContext, LookupContext } from '../../src/define/operation.ts';
+import type { Course } from './course.ts';
+import type { Promised } from './plan.ts';
+import type { Process } from './process.ts';
+import type { Charged, Order } from './shop.ts';
+import type { Watch } from './watch.ts';
+
+/** One charge that was made. */
+export interface Effect {
+  readonly subject: string;
+  readonly action: string;
+  readonly idempotencyKey: string;
+  readonly at: number;
+  readonly visibleAt: number;
+  readonly reference: string;
+  readonly amount: bigint;
+}
+
+interface Remembered {
+  readonly firstAt: number;
+  readonly answer: { readonly effect: Effect } | { readonly refusal: string };
+}
+
+/** A request that has been sent and can still take effect. */
+interface UnderWay {
+  readonly subject: string;
+}
+
+/** What an order is called everywhere in the simulator: two tenants may have orders of one name. */
+export function subjectOf(action: string, { tenant, order }: Pick<Order, 'tenant' | 'order'>): string {
+  return `${tenant}/${action}/${order}`;
+}
+
+export class Provider {
+  readonly ledger: Effect[] = [];
+  /** Orders about which the provider broke its word. */
+  readonly liedAbout = new Set<string>();
+  readonly #course: Course;
+  readonly #watch: Watch;
+  readonly #memory = new Map<string, Remembered>();
+  readonly #underWay = new Set<UnderWay>();
+  readonly #firstCallAt = new Map<string, number>();
+
+  constructor(course: Course, watch: Watch) {
+    this.#course = course;
+    this.#watch = watch;
+  }
+
+  effectsOf(subject: string): readonly Effect[] {
+    return this.ledger.filter((effect) => effect.subject === subject);
+  }
+
+  /** Whether a request about it can still take effect. */
+  isUnderWay(subject: string): boolean {
+    return [...this.#underWay].some((request) => request.subject === subject);
+  }
+
+  execute(
+    process: Process,
+    promised: Promised,
+    { input, idempotencyKey, attempt, abortSignal }: AttemptContext<Order>,
+  ): Promise<Outcome<Charged, string>> {
+    const course = this.#course;
+    const { chance, agenda, plan } = course;
+    const subject = subjectOf(promised.action, input);
+    this.#watch.sends(process, promised, { input, idempotencyKey, attempt });
+    course.tell(process.name, `sends ${subject}, attempt ${attempt}`);
+    const firstCallAt = this.#firstCallAt.get(subject) ?? agenda.now;
+    this.#firstCallAt.set(subject, firstCallAt);
+
+    return new Promise((resolve, reject) => {
+      const fails = (afterMs: number, why: string) => process.later(afterMs, () => reject(new Error(why)));
+      if (promised.honoursAbort) {
+        abortSignal.addEventListener('abort', () => reject(new Error('The request was aborted.')));
+      }
+      if (course.strikes('crash-at-a-call')) {
+        agenda.after(0, () => process.crash('as its request leaves'));
+      }
+      if (course.healed && plan.keeps === 'a black-holed provider') return;
+      if (course.strikes('request-lost')) {
+        if (chance.is(0.5)) fails(chance.between(0, promised.timeoutMs), 'socket hang up');
+        return;
+      }
+      const request = { subject };
+      this.#underWay.add(request);
+      agenda.after(this.#travelMs(promised, firstCallAt), () => {
+        this.#underWay.delete(request);
+        const answer = this.#receive(promised, subject, input, idempotencyKey);
+        if (course.strikes('error-after-effect')) return fails(chance.between(0, 50), 'HTTP 500');
+        if (course.strikes('reply-lost')) {
+          if (chance.is(0.5)) fails(chance.between(0, promised.timeoutMs), 'socket hang up');
+          return;
+        }
+        const replyMs = course.strikes('slow-reply')
+          ? promised.timeoutMs + chance.between(0, 6_000)
+          : chance.between(0, 50);
+        process.later(replyMs, () => resolve(answer));
+      });
+    });
+  }
+
+  find(
+    process: Process,
+    promised: Promised,
+    { input, idempotencyKey, abortSignal }: LookupContext<Order>,
+  ): Promise<Finding<Charged, string>> {
+    const course = this.#course;
+    const { chance, agenda, plan } = course;
+    const subject = subjectOf(promised.action, input);
+    this.#watch.asks(process, promised, { input, idempotencyKey });
+    return new Promise((resolve, reject) => {
+      const answers = (finding: Finding<Charged, string>) => {
+        course.tell('provider', `${subject} looked up: ${finding.type}`);
+        course.tally.met(`look-up: ${finding.type}`);
+        process.later(chance.between(0, 50), () => resolve(finding));
+      };
+      abortSignal.addEventListener('abort', () => reject(new Error('The look-up was aborted.')));
+      if (course.healed && plan.keeps === 'a black-holed provider') return;
+      if (course.strikes('lookup-silent')) return;
+      if (course.strikes('lookup-error')) {
+        course.tally.met('look-up: error');
+        return process.later(chance.between(0, 500), () => reject(new Error('HTTP 503')));
+      }
+      agenda.after(chance.between(0, 200), () => {
+        if (course.strikes('lookup-inconclusive')) return answers(inconclusive('still being processed'));
+        const seen = this.ledger.filter(
+          (effect) => effect.idempotencyKey === idempotencyKey && effect.visibleAt <= agenda.now,
+        );
+        const [first, ...more] = seen.map((effect) => this.#told(promised, effect));
+        if (first !== undefined) return answers(found(first, ...more));
+        const remembered = this.#memory.get(idempotencyKey)?.answer;
+        if (promised.showsRefusals && remembered !== undefined && 'refusal' in remembered) {
+          return answers(found<Charged, string>(failed(remembered.refusal)));
+        }
+        answers(absent());
+      });
+    });
+  }
+
+  /**
+   * How long a request travels. What comes later than its client waits stays within what the provider promises about
+   * that: its limit of arrival, its memory of the key; where it promises nothing, any time.
+   */
+  #travelMs(promised: Promised, firstCallAt: number): number {
+    const { chance, agenda } = this.#course;
+    const { lookup, keyRetentionMs, timeoutMs } = promised;
+    if (!this.#course.strikes('late-arrival')) return chance.between(0, Math.min(100, timeoutMs));
+    const latestMs = (() => {
+      if (lookup !== null && lookup.arrivalLimitMs !== null) return timeoutMs + lookup.arrivalLimitMs;
+      if (keyRetentionMs === null) return 300_000;
+      if (lookup !== null) return timeoutMs;
+      return firstCallAt + keyRetentionMs - agenda.now - 1;
+    })();
+    return chance.between(0, Math.max(0, latestMs));
+  }
+
+  #receive(promised: Promised, subject: string, input: Order, idempotencyKey: string): Outcome<Charged, string> {
+    const course = this.#course;
+    const { agenda } = course;
+    if (course.strikes('not-applied')) return notApplied('HTTP 429');
+    if (course.strikes('busy')) return unknown('HTTP 409: a request with this key is being processed');
+    const remembered = this.#memory.get(idempotencyKey);
+    const knows =
+      promised.keyRetentionMs !== null &&
+      remembered !== undefined &&
+      agenda.now < remembered.firstAt + promised.keyRetentionMs;
+    if (knows) {
+      const { answer } = remembered;
+      if (!('effect' in answer)) return failed(answer.refusal);
+      if (!course.strikes('executes-twice')) return this.#told(promised, answer.effect);
+      this.liedAbout.add(subject);
+    } else if (course.strikes('executes-twice')) {
+      this.liedAbout.add(subject);
+      this.#charge(promised, subject, input, idempotencyKey);
+    }
+    if (!knows && course.strikes('refused')) {
+      this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
+      return failed('card_declined');
+    }
+    const effect = this.#charge(promised, subject, input, idempotencyKey);
+    if (!knows) this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { effect } });
+    return this.#told(promised, effect);
+  }
+
+  #charge(promised: Promised, subject: string, input: Order, idempotencyKey: string): Effect {
+    const course = this.#course;
+    const { agenda, chance } = course;
+    const { lookup } = promised;
+    const lagMs = lookup !== null && course.strikes('lookup-lag') ? chance.between(0, lookup.visibleWithinMs) : 0;
+    const effect: Effect = {
+      subject,
+      action: promised.action,
+      idempotencyKey,
+      at: agenda.now,
+      visibleAt: agenda.now + lagMs,
+      reference: `ch_${this.ledger.length + 1}`,
+      amount: input.amount,
+    };
+    this.ledger.push(effect);
+    course.tell('provider', `charges ${subject}: ${effect.reference}`);
+    this.#watch.charged(effect);
+    return effect;
+  }
+
+  #told({ namesRecords }: Promised, effect: Effect): ReturnType<typeof succeeded<Charged>> {
+    const output = this.#course.strikes('unusable-output')
+      ? { ...outputOf(effect), broken: true as const }
+      : outputOf(effect);
+    return namesRecords ? succeeded(output, { reference: effect.reference }) : succeeded(output);
+  }
+}
+
+/** What every telling of one effect says. */
+export function outputOf({ reference, amount }: Effect): Charged {
+  return { receipt: reference, amount, fee: -0, note: undefined };
+}

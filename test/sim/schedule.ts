@@ -1,0 +1,180 @@
+/**
+ * One schedule: a plan is carried out event by event, every rule is checked after each, then everything is healed but
+ * what the plan keeps, and everything accepted has to end, or wait for a person, within a bounded time. Then persons
+ * settle what waits, everybody asks once more, and the processes stop.
+ */
+
+import { createHash } from 'node:crypto';
+import { isSettled } from '../../src/domain/operation-state.ts';
+import { keyOf } from '../../src/ports/store.ts';
+import { Caller } from './callers.ts';
+import { Course, type Violation } from './course.ts';
+import { Database } from './database.ts';
+import { Fleet } from './fleet.ts';
+import { Persons } from './persons.ts';
+import { type Plan, planOf } from './plan.ts';
+import { Provider } from './provider.ts';
+import type { Tally } from './tally.ts';
+import { Watch } from './watch.ts';
+import { startWeather } from './weather.ts';
+import { Wire } from './wire.ts';
+
+export interface Played {
+  readonly plan: Plan;
+  readonly events: number;
+  /** What happened, line by line. */
+  readonly account: readonly string[];
+  readonly hash: string;
+  readonly violation: Violation | null;
+}
+
+/** Carries out the schedule of a seed, counting into `tally`. */
+export function play(seed: number, tally: Tally): Promise<Played> {
+  return playPlan(planOf(seed), tally);
+}
+
+/** Carries out one plan, whoever drew it. */
+export async function playPlan(plan: Plan, tally: Tally): Promise<Played> {
+  const course = new Course(plan, tally);
+  const stage = staged(course);
+  try {
+    await run(course, stage);
+  } catch (error) {
+    course.violated('simulator', error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+  const hash = createHash('sha1').update(course.account.join('\n')).digest('hex');
+  const { account, violation } = course;
+  return { plan, events: course.agenda.happened, account, hash, violation };
+}
+
+type Stage = ReturnType<typeof staged>;
+
+function staged(course: Course) {
+  const watch = new Watch(course);
+  const database = new Database(course, watch);
+  const provider = new Provider(course, watch);
+  watch.observe(database, provider);
+  const fleet = new Fleet(course, { database, provider, wire: new Wire(course) });
+  const anybody = () => fleet.anybody();
+  const callers = course.plan.wanted.map((wanted) => new Caller(course, wanted, anybody, watch));
+  const persons = new Persons(course, database, provider, anybody);
+  for (const caller of callers) caller.begin();
+  startWeather(course, database, fleet);
+  return { watch, database, provider, fleet, callers, persons };
+}
+
+async function run(course: Course, stage: Stage): Promise<void> {
+  const { agenda, chance, plan } = course;
+  const { fleet, database, persons, watch } = stage;
+  const callPersons = (): void => {
+    agenda.after(chance.between(2_000, 20_000), () => {
+      if (course.healed) return;
+      if (course.strikes('decision')) persons.look();
+      callPersons();
+    });
+  };
+  callPersons();
+
+  while (agenda.happened < plan.events && agenda.now < CHAOS_MS && (await step(course)));
+  if (course.violation !== null) return;
+
+  course.tell('all', `is healed${plan.keeps === null ? '' : `, except ${plan.keeps}`}`);
+  course.healed = true;
+  database.heal();
+  fleet.heal();
+  const limitMs = quietWithin(plan);
+  if (!(await until(course, limitMs, () => isQuiet(stage)))) return missed(course, stage, limitMs);
+
+  for (let round = 0; round < ROUNDS && !isSettledAll(stage); round += 1) {
+    persons.look();
+    await until(course, LOOK_EVERY_MS, () => isQuiet(stage) && isSettledAll(stage));
+    if (course.violation !== null) return;
+  }
+  if (!(await until(course, limitMs, () => isQuiet(stage)))) return missed(course, stage, limitMs);
+  // A provider that never answers is never proven to have done nothing: what waits for a person may go on waiting.
+  for (const caller of stage.callers) caller.ask();
+  await until(course, ASK_MS, () => false);
+  if (plan.keeps !== 'a black-holed provider' && !(await until(course, limitMs, () => isVerified(stage)))) {
+    course.violated('liveness', 'what had settled before a fail-over was not verified');
+  }
+  for (const process of fleet.all) watch.logged(process);
+
+  fleet.close();
+  fleet.stopAll();
+  if (!(await until(course, STOP_MS, () => fleet.living === 0))) {
+    course.violated('liveness', `${fleet.living} processes do not stop`);
+  }
+}
+
+/** The longest that faults strike. */
+const CHAOS_MS = 400_000;
+const ROUNDS = 12;
+const LOOK_EVERY_MS = 15_000;
+const ASK_MS = 8_000;
+const STOP_MS = 60_000;
+
+async function until(course: Course, withinMs: number, isSo: () => boolean): Promise<boolean> {
+  const endsAt = course.agenda.now + withinMs;
+  while (course.violation === null) {
+    if (isSo()) return true;
+    const next = course.agenda.nextAt();
+    if (next === null || next > endsAt) return isSo();
+    await step(course);
+  }
+  return true;
+}
+
+async function step(course: Course): Promise<boolean> {
+  return (await course.agenda.step()) && course.violation === null;
+}
+
+/** Everything that was accepted has ended or waits for a person. */
+function isQuiet({ callers, database }: Stage): boolean {
+  if (callers.some((caller) => !caller.isAccepted)) return false;
+  for (const { state } of database.rows.operations.values()) {
+    if (!isSettled(state) && state !== 'escalated') return false;
+  }
+  return wordsLeft(database) === 0;
+}
+
+/** Hand-overs that wait for an operation that is there; one that a fail-over took with it hears nothing any more. */
+function wordsLeft({ rows }: Database): number {
+  return [...rows.handovers.values()].filter(({ handover }) => rows.operations.has(keyOf(handover))).length;
+}
+
+/** What had settled shortly before the last fail-over, and can be asked about, has been asked about since. */
+function isVerified({ database }: Stage): boolean {
+  const { timelines, operations } = database.rows;
+  const changedAt = timelines.get(database.timeline);
+  if (changedAt === undefined || timelines.size < 2) return true;
+  return [...operations.values()].every((row) => {
+    const { context } = row.snapshot as unknown as { context: { policy: { lookup: unknown }; verifiedOn: unknown } };
+    const isConcerned = isSettled(row.state) && row.since < changedAt && context.policy.lookup !== null;
+    return !isConcerned || context.verifiedOn === database.timeline;
+  });
+}
+
+function isSettledAll({ database }: Stage): boolean {
+  return [...database.rows.operations.values()].every(({ state }) => isSettled(state));
+}
+
+/** By the plan: a take-over, the longest look-ups, every attempt with its pause, and the sweeps between them. */
+function quietWithin({ heartbeat, sweepEveryMs, promised }: Plan): number {
+  const longest = promised.map(
+    ({ timeoutMs, sendWithinMs, attempts, lookup }) =>
+      (attempts + 2) * (timeoutMs + sendWithinMs + 30_000 + sweepEveryMs) + 3 * (lookup?.giveUpAfterMs ?? 0),
+  );
+  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + Math.max(...longest)) + 120_000;
+}
+
+function missed(course: Course, { database, callers }: Stage, limitMs: number): void {
+  if (course.violation !== null) return;
+  const left = [...database.rows.operations.values()].filter(({ state }) => !isSettled(state) && state !== 'escalated');
+  const rows = left.map(
+    ({ tenant, action, key, state, owner, dueAt }) =>
+      `${tenant}/${action}/${key} is ${state}, owned by ${owner}, due ${dueAt === null ? 'never' : dueAt - course.now}`,
+  );
+  const open = callers.filter((caller) => !caller.isAccepted).map(({ subject }) => `${subject} is not accepted`);
+  const words = wordsLeft(database) > 0 ? [`${wordsLeft(database)} hand-overs wait`] : [];
+  course.violated('liveness', `after ${limitMs / 1000} quiet seconds ${[...rows, ...open, ...words].join('; ')}`);
+}

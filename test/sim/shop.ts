@@ -1,0 +1,76 @@
+/**
+ * The shop's operations, one for each provider of the plan: they charge an order. Their executors do what executors of
+ * users do, and decide nothing; what the provider says is told as it is.
+ */
+
+import { type Finding, type Outcome } from '../../src/domain/outcome.ts';
+import { typed, operation } from '../../src/index.ts';
+import type { Operation } from '../../src/define/operation.ts';
+import type { Schema } from '../../src/define/schema.ts';
+import type { Promised } from './plan.ts';
+import type { Process } from './process.ts';
+import type { Provider } from './provider.ts';
+
+/** What is submitted. Its values are such as JSON cannot carry by itself. */
+export interface Order {
+  readonly tenant: string;
+  readonly order: string;
+  readonly amount: bigint;
+  readonly placed: Date;
+  readonly note?: string | undefined;
+}
+
+/** What a charge brings back. */
+export interface Charged {
+  readonly receipt: string;
+  readonly amount: bigint;
+  readonly fee: number;
+  readonly note: string | undefined;
+  /** Set on what cannot be used: the schema refuses it. */
+  readonly broken?: true;
+}
+
+const charged: Schema<Charged> = {
+  '~standard': {
+    version: 1,
+    vendor: 'simulator',
+    validate: (value) =>
+      // Made by the provider below, or by a person who has read its ledger.
+      (value as Charged).broken === true ? { issues: [{ message: 'it is broken' }] } : { value: value as Charged },
+  },
+};
+
+/** The definitions as one process has them. */
+export function definitionsFor(process: Process, provider: Provider): ReadonlyMap<string, Operation> {
+  const made = process.course.plan.promised.map((promised): [string, Operation] => [
+    promised.action,
+    definitionOf(promised, process, provider),
+  ]);
+  return new Map(made);
+}
+
+function definitionOf(promised: Promised, process: Process, provider: Provider): Operation {
+  const { lookup } = promised;
+  const defined = operation(promised.action, {
+    input: typed<Order>(),
+    output: charged,
+    key: ({ input }) => input.order,
+    execute: (attempt): Promise<Outcome<Charged, string>> => provider.execute(process, promised, attempt),
+    keyRetention: promised.keyRetentionMs ?? 'none',
+    lookup:
+      lookup === null
+        ? 'none'
+        : {
+            visibleWithin: lookup.visibleWithinMs,
+            ...(lookup.arrivalLimitMs === null ? {} : { arrivalLimit: lookup.arrivalLimitMs }),
+            every: lookup.everyMs,
+            giveUpAfter: lookup.giveUpAfterMs,
+            find: (asked): Promise<Finding<Charged, string>> => provider.find(process, promised, asked),
+          },
+    timeout: promised.timeoutMs,
+    sendWithin: promised.sendWithinMs,
+    retry: { attempts: promised.attempts, delay: promised.pauseMs },
+  });
+  // What the simulator submits with it is what it takes; the static types have done their part above.
+  return defined as unknown as Operation;
+}

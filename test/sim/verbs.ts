@@ -1,0 +1,19 @@
+/** What a process asks of the store. A test compares the list with the store's own verbs. */
+
+export const verbs = [
+  'enlist',
+  'renew',
+  'bury',
+  'retire',
+  'turn',
+  'claim',
+  'handedOver',
+  'read',
+  'readByIdentity',
+  'records',
+  'doubts',
+  'settledBetween',
+  'handOver',
+] as const;
+
+export type Verb = (typeof verbs)[number];

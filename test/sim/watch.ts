@@ -1,0 +1,466 @@
+/**
+ * The judge. It looks at every change of the database's rows as it is made, at every request as it is sent, at every
+ * effect as it is booked, and at every answer that a caller is given, and compares them with what the library
+ * promises. It decides nothing for anybody: it reads the rows themselves, and the provider's ledger, and complains.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Kept } from '../../src/adapters/memory/rows.ts';
+import { decode } from '../../src/domain/codec.ts';
+import { isSettled } from '../../src/domain/operation-state.ts';
+import { keyOf, type StoredRecord, type Turn } from '../../src/ports/store.ts';
+import type { Result } from '../../src/define/result.ts';
+import { arrowOf } from './arrows.ts';
+import type { Course } from './course.ts';
+import type { Database } from './database.ts';
+import type { Promised } from './plan.ts';
+import { DRIFT_MAX, type Process } from './process.ts';
+import { type Effect, outputOf, type Provider, subjectOf } from './provider.ts';
+import type { Order } from './shop.ts';
+import type { Verb } from './verbs.ts';
+
+interface Sent {
+  readonly input: Order;
+  readonly idempotencyKey: string;
+  readonly attempt: number;
+}
+
+/** What the store may have been told and what a process took for its time differ by no more than this. */
+const ROUNDING_MS = 2;
+
+/** No operation is looked up more often than this in one schedule, nor warned about more often. */
+const LOOK_UPS_MAX = 400;
+
+export class Watch {
+  readonly #course: Course;
+  #database: Database | null = null;
+  #provider: Provider | null = null;
+  /** The rows as they were before the verb that is being carried out. */
+  #before = new Map<string, Kept>();
+  #recordsBefore = new Map<string, number>();
+  /** How often an attempt was recorded as started, on any timeline, and how often it was carried out. */
+  readonly #started = new Map<string, number>();
+  readonly #carriedOut = new Map<string, number>();
+  readonly #keys = new Map<string, string>();
+  readonly #lookups = new Map<string, number>();
+  readonly #told = new Map<string, Result>();
+  readonly #grants = new Map<string, number>();
+  #failovers = 0;
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  observe(database: Database, provider: Provider): void {
+    this.#database = database;
+    this.#provider = provider;
+  }
+
+  get failovers(): number {
+    return this.#failovers;
+  }
+
+  // Rows
+
+  before(): void {
+    const { operations, records } = this.#data.rows;
+    this.#before = new Map(operations);
+    this.#recordsBefore = new Map([...records].map(([name, { length }]) => [name, length]));
+  }
+
+  after(process: Process, verb: Verb, args: readonly unknown[]): void {
+    const { operations } = this.#data.rows;
+    // The verb says what its arguments are.
+    const turn = verb === 'turn' ? (args[0] as Turn) : null;
+    for (const [name, before] of this.#before) {
+      if (!operations.has(name)) this.#wrong('I7', `${verb} removed ${before.id}`);
+    }
+    let wrote = false;
+    for (const [name, row] of operations) {
+      const before = this.#before.get(name) ?? null;
+      if (before === row) continue;
+      wrote = true;
+      this.#rowChanged(process, verb, turn, args, name, before, row);
+    }
+    if (turn !== null && !wrote) this.#turnRefused(turn);
+  }
+
+  #rowChanged(
+    process: Process,
+    verb: Verb,
+    turn: Turn | null,
+    args: readonly unknown[],
+    name: string,
+    before: Kept | null,
+    row: Kept,
+  ): void {
+    const subject = subjectOfRow(row);
+    if (this.#course.now - row.since < 1 && before?.state !== row.state) {
+      this.#course.tell(process.name, `${subject}: ${before?.state ?? 'new'} -> ${row.state}${reasonOf(row)}`);
+    }
+    if (turn !== null && keyOf(turn) !== name) this.#wrong('I15', `a turn of ${turn.tenant}/${turn.id} wrote ${name}`);
+    this.#checkNextStep(name, row);
+    if (before === null) {
+      if (turn?.birth === null || turn === null) this.#wrong('I5', `${verb} made an operation without a birth`);
+      if (this.#others(row).length > 0) this.#wrong('G4', `two operations have the identity of ${subject}`);
+    } else {
+      this.#checkIdentity(before, row);
+      if (row.generation < before.generation) this.#wrong('I5', `the generation of ${subject} went back`);
+      if (isSettled(before.state) && (row.state !== before.state || !isDeepStrictEqual(row.output, before.output))) {
+        this.#wrong('I6', `${subject} was ${before.state} and became ${row.state}`);
+      }
+      if (before.contradictedAt !== null && row.contradictedAt !== before.contradictedAt) {
+        this.#wrong('I6', `the contradiction of ${subject} was forgotten`);
+      }
+      if (turn === null) this.#checkClaim(verb, args, before, row);
+      else this.#checkFence(turn, before, row);
+    }
+    this.#checkRecords(name, subject, row);
+    if (turn !== null) this.#noteTurn(turn, name, subject, before, row);
+    if (before?.state !== row.state) this.#checkEnding(subject, row);
+  }
+
+  #checkIdentity(before: Kept, row: Kept): void {
+    for (const part of ['tenant', 'id', 'action', 'key', 'providerKey', 'fingerprint', 'createdAt', 'born'] as const) {
+      if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${subjectOfRow(row)} changed`);
+    }
+  }
+
+  #checkFence(turn: Turn, before: Kept, row: Kept): void {
+    const { was } = turn;
+    const subject = subjectOfRow(row);
+    if (was === null) return this.#wrong('I5', `a birth of ${subject} changed a row that was there`);
+    if (row.revision !== before.revision + 1) this.#wrong('I8', `the revision of ${subject} did not rise by one`);
+    if (was.generation !== before.generation || was.owner !== before.owner || was.revision !== before.revision) {
+      this.#wrong('I5', `a turn on generation ${was.generation}, revision ${was.revision} changed ${subject}`);
+    }
+    if (row.state === 'in-progress' && before.state === 'pending') this.#checkDue(before, row);
+  }
+
+  /** By the store's time; a process that counts a little fast may come early by as much. */
+  #checkDue(before: Kept, row: Kept): void {
+    const dueAt = before.dueAt ?? row.since;
+    const waited = Math.max(0, dueAt - before.since);
+    if (row.since < dueAt - ROUNDING_MS - waited * 2 * DRIFT_MAX) {
+      this.#wrong('I13', `${subjectOfRow(row)} was started ${Math.round(dueAt - row.since)} ms before it was due`);
+    }
+  }
+
+  #checkClaim(verb: Verb, args: readonly unknown[], before: Kept, row: Kept): void {
+    const subject = subjectOfRow(row);
+    if (row.revision !== before.revision || row.state !== before.state) {
+      this.#wrong('I5', `${verb} moved ${subject} without a turn`);
+    }
+    if (verb === 'claim') {
+      const owner = before.owner === null ? null : this.#data.rows.workers.get(before.owner);
+      if (owner?.deadAt === null) this.#wrong('I4', `${subject} was claimed from ${before.owner}, which lives`);
+      if (row.owner !== args[0]) this.#wrong('I4', `${subject} was claimed for ${String(row.owner)}`);
+      if (row.generation <= before.generation) this.#wrong('I5', `a claim left the generation of ${subject}`);
+      if (before.owner !== null) this.#course.tally.met('taken over from a worker that died');
+    } else if (verb !== 'retire') {
+      this.#wrong('I5', `${verb} changed ${subject}`);
+    }
+  }
+
+  #checkNextStep(name: string, row: Kept): void {
+    if (isSettled(row.state) || row.state === 'escalated' || row.owner !== null || row.dueAt !== null) return;
+    const { handovers } = this.#data.rows;
+    if ([...handovers.values()].some(({ handover }) => keyOf(handover) === name)) return;
+    this.#wrong('I7', `${subjectOfRow(row)} is ${row.state}, and nothing will ever happen to it`);
+  }
+
+  #checkRecords(name: string, subject: string, row: Kept): void {
+    const records = this.#data.rows.records.get(name) ?? [];
+    const known = this.#recordsBefore.get(name) ?? 0;
+    if (records.length < known) this.#wrong('I8', `the history of ${subject} became shorter`);
+    if (records.slice(known).some(({ revision }) => revision !== row.revision)) {
+      this.#wrong('I8', `the history of ${subject} was written in the past`);
+    }
+    const numbers = numbersOf(records);
+    if (numbers.some((number, index) => number !== index + 1)) {
+      this.#wrong('I8', `the attempts of ${subject} are numbered ${numbers.join(', ')}`);
+    }
+  }
+
+  /** What an ending says must be so at the provider. */
+  #checkEnding(subject: string, row: Kept): void {
+    if (this.#books.liedAbout.has(subject)) return;
+    const effects = this.#books.effectsOf(subject).length;
+    if (row.state === 'failed' && (effects > 0 || this.#books.isUnderWay(subject))) {
+      this.#wrong('G5', `${subject} has failed, and ${effects > 0 ? 'is charged' : 'a request is on its way'}`);
+    }
+    if (row.state === 'succeeded' && effects === 0) this.#wrong('G5', `${subject} has succeeded, and is not charged`);
+  }
+
+  #noteTurn(turn: Turn, name: string, subject: string, before: Kept | null, row: Kept): void {
+    const { tally } = this.#course;
+    for (const { kind, attempt } of turn.records) {
+      if (kind !== 'start' || attempt === null) continue;
+      const started = `${subject} ${attempt}`;
+      this.#started.set(started, (this.#started.get(started) ?? 0) + 1);
+      if (attempt > 1 && turn.start?.insideWindow === true) tally.met('sent again under the same key');
+    }
+    if (turn.records.some(isAssumed)) tally.met('fail-over: a lost start assumed');
+    if (row.reason === 'timeline-changed') tally.met('fail-over: a person was asked');
+    if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
+    if (row.contradictedAt !== null && before?.contradictedAt === null) {
+      tally.met('a late result contradicted what had settled');
+    }
+    if (before !== null) this.#noteArrows(turn, before, row);
+    for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);
+    if (turn.records.some(({ kind }) => kind === 'verdict') && row.state === 'pending') {
+      this.#grants.set(name, (this.#grants.get(name) ?? 0) + 1);
+    }
+  }
+
+  #noteArrows(turn: Turn, before: Kept, row: Kept): void {
+    // A turn of several happenings passes through states of which only the row of states is told. That a start may
+    // be lost is reckoned with beside what happened.
+    const last = turn.records.at(-1);
+    const happened = turn.records.filter((record) => !isAssumed(record));
+    if (last === undefined || happened.length > 1) return;
+    const states = statesIn(last);
+    const kind = happened[0]?.kind ?? 'moved';
+    const happening = kind === 'start' || kind === 'moved' ? 'due' : kind;
+    const [first = before.state, ...more] = states;
+    this.#arrow(before.state, happening, first, row.reason);
+    let from = first;
+    for (const next of more) {
+      this.#arrow(from, 'always', next, row.reason);
+      from = next;
+    }
+  }
+
+  #arrow(from: string, happening: string, to: string, reason: string | null): void {
+    const { tally } = this.#course;
+    const told = arrowOf(from, happening, to, to === 'escalated' ? reason : null);
+    const plain = arrowOf(from, happening, to, null);
+    if (tally.knows(told)) tally.met(told);
+    else if (tally.knows(plain)) tally.met(plain);
+    // A refused decision and a word about something settled move nothing.
+    else if (from !== to) this.#wrong('chart', `${told} is no arrow of the chart`);
+  }
+
+  #noteRecord(kind: StoredRecord['kind'], body: unknown, contradicts: boolean): void {
+    const { tally } = this.#course;
+    // Bodies are objects of the orchestrator's making.
+    const { kind: said, reason, accepted, source } = body as Readonly<Record<string, unknown>>;
+    if (kind === 'end' && reason === 'its time to be sent had passed') tally.met('sent too late, and refused');
+    if (kind === 'end' && reason === 'its worker had lost its claim') tally.met('claim lost before the request left');
+    if (kind === 'end' && reason === 'the worker was lost before the outcome was recorded') {
+      tally.met('claim lost while the request was on its way');
+    }
+    if (kind === 'evidence' && source === 'late-result' && accepted === true) tally.met('a late result applied');
+    if (said === 'verification')
+      tally.met(`fail-over: what had settled was ${contradicts ? 'contradicted' : 'confirmed'}`);
+    if (kind === 'verdict' && accepted === false) tally.met('a decision refused');
+    if (kind === 'cancel' && accepted === false) tally.met('cancelled too late');
+  }
+
+  #turnRefused(turn: Turn): void {
+    const { tally } = this.#course;
+    const row = this.#data.rows.operations.get(keyOf(turn));
+    if (turn.was === null || row === undefined) return;
+    const fits =
+      row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;
+    if (!fits) tally.met('a turn refused by its fence');
+    else if (turn.start?.insideWindow === true) tally.met('a window refused the start');
+  }
+
+  /** The rows have gone back: what is compared with is what is there now. */
+  failedOver(before: Database['rows']): void {
+    const { tally } = this.#course;
+    this.#failovers += 1;
+    for (const [name, row] of before.operations) {
+      const kept = this.#data.rows.operations.get(name);
+      if (kept === undefined) tally.met('fail-over: a birth lost');
+      else if (isSettled(row.state) && !isSettled(kept.state)) tally.met('fail-over: an ending lost');
+      if (startsIn(before.records.get(name)) > startsIn(this.#data.rows.records.get(name))) {
+        tally.met('fail-over: a start lost');
+      }
+    }
+  }
+
+  // Requests
+
+  sends(process: Process, promised: Promised, { input, idempotencyKey, attempt }: Sent): void {
+    const subject = subjectOf(promised.action, input);
+    const row = this.#rowOf(subject);
+    const started = `${subject} ${attempt}`;
+    const carriedOut = (this.#carriedOut.get(started) ?? 0) + 1;
+    this.#carriedOut.set(started, carriedOut);
+    if ((this.#started.get(started) ?? 0) < carriedOut) {
+      this.#wrong('G1', `attempt ${attempt} of ${subject} is sent, and was not recorded`);
+    }
+    const key = this.#keys.get(subject);
+    if (key !== undefined && key !== idempotencyKey) this.#wrong('G2', `${subject} is sent under another key`);
+    this.#keys.set(subject, idempotencyKey);
+    for (const [other, otherKey] of this.#keys) {
+      if (other !== subject && otherKey === idempotencyKey) this.#wrong('G14', `${other} and ${subject} share a key`);
+    }
+    this.#checkInput(subject, input);
+    if (row === null) {
+      if (this.#failovers === 0) this.#wrong('G1', `${subject} is sent, and no row knows of it`);
+      return;
+    }
+    const start = this.#startOf(row, attempt);
+    if (start !== null) this.#checkSendBy(process, promised, subject, start);
+    if (this.#failovers === 0) this.#checkStateAtSend(subject, row, attempt);
+    this.#checkWindow(promised, subject, start);
+    this.#checkBudget(promised, subject, row);
+  }
+
+  #checkSendBy(process: Process, promised: Promised, subject: string, start: StoredRecord): void {
+    const lateMs = this.#course.now - (start.at + promised.sendWithinMs * (1 + 2 * DRIFT_MAX));
+    if (lateMs > ROUNDING_MS) this.#wrong('I4', `${subject} is sent ${Math.round(lateMs)} ms after its send-by`);
+    const owners = [...this.#data.rows.workers].filter(([id]) => id.startsWith(`${process.name}#`));
+    const beatAt = Math.max(...owners.filter(([, { deadAt }]) => deadAt === null).map(([, { beatAt: at }]) => at));
+    const oldest = this.#course.plan.heartbeat.timeoutMs * (1 + 2 * DRIFT_MAX) + ROUNDING_MS;
+    if (this.#failovers === 0 && this.#course.now - beatAt > oldest) {
+      this.#wrong('I4', `${subject} is sent by ${process.name}, which has not been heard of in time`);
+    }
+  }
+
+  #checkStateAtSend(subject: string, row: Kept, attempt: number): void {
+    const isInDoubt = row.state === 'unknown' || row.state === 'reconciling' || row.state === 'escalated';
+    if (isInDoubt) this.#wrong('I3', `${subject} is sent, attempt ${attempt}, while it is ${row.state}`);
+  }
+
+  /** What may still take effect, or has, is repeated only while the provider knows the key. */
+  #checkWindow(promised: Promised, subject: string, start: StoredRecord | null): void {
+    const first = this.#books.effectsOf(subject)[0];
+    const isRepeated = first !== undefined || this.#books.isUnderWay(subject);
+    if (!isRepeated || start === null) return;
+    if (promised.keyRetentionMs === null) {
+      this.#wrong('I2', `${subject} is sent again, and its provider knows no keys`);
+    } else if (first !== undefined && this.#course.agenda.now >= first.at + promised.keyRetentionMs) {
+      this.#wrong('I2', `${subject} is sent again after its key was forgotten`);
+    }
+  }
+
+  #checkBudget(promised: Promised, subject: string, row: Kept): void {
+    const name = keyOf(row);
+    const refused = (this.#data.rows.records.get(name) ?? []).filter(
+      ({ kind, body }) => kind === 'end' && (body as { sent?: unknown }).sent === false,
+    ).length;
+    const allowed = promised.attempts + (this.#grants.get(name) ?? 0) + refused + this.#failovers;
+    const sent = [...this.#carriedOut].filter(([started]) => started.startsWith(`${subject} `));
+    const count = sent.reduce((sum, [, times]) => sum + times, 0);
+    if (count > allowed + this.#failovers * promised.attempts) {
+      this.#wrong('I18', `${subject} is sent ${count} times; ${allowed} are allowed`);
+    }
+  }
+
+  #checkInput(subject: string, input: Order): void {
+    // After a fail-over the order may be a new one, of whoever came first with another amount.
+    if (this.#failovers === 0 && !isDeepStrictEqual(input, orderOf(input.tenant, input.order))) {
+      this.#wrong('I16', `the input of ${subject} is not what was submitted`);
+    }
+  }
+
+  asks(process: Process, promised: Promised, { input, idempotencyKey }: Omit<Sent, 'attempt'>): void {
+    const subject = subjectOf(promised.action, input);
+    this.#course.tell(process.name, `looks ${subject} up`);
+    const key = this.#keys.get(subject);
+    if (key !== undefined && key !== idempotencyKey) this.#wrong('G2', `${subject} is looked up under another key`);
+    const lookups = (this.#lookups.get(subject) ?? 0) + 1;
+    this.#lookups.set(subject, lookups);
+    if (lookups > LOOK_UPS_MAX) this.#wrong('I18', `${subject} was looked up ${lookups} times`);
+  }
+
+  charged({ subject }: Effect): void {
+    if (this.#books.liedAbout.has(subject)) return;
+    const effects = this.#books.effectsOf(subject).length;
+    if (effects > 1) this.#wrong('I1', `${subject} is charged ${effects} times`);
+    if (this.#rowOf(subject)?.state === 'failed') this.#wrong('G5', `${subject} is charged, and had failed`);
+  }
+
+  // Answers
+
+  /** A caller is told how it ended. */
+  told(subject: string, result: Result): void {
+    if (result.status !== 'succeeded' && result.status !== 'failed') return;
+    const before = this.#told.get(subject);
+    this.#told.set(subject, result);
+    if (this.#failovers === 0 && before !== undefined && !isDeepStrictEqual(before, result)) {
+      this.#wrong('I14', `callers were told different things about ${subject}`);
+    }
+    const [effect] = this.#books.effectsOf(subject);
+    if (result.status !== 'succeeded' || effect === undefined || this.#books.liedAbout.has(subject)) return;
+    if (!isDeepStrictEqual(result.output, outputOf(effect))) {
+      this.#wrong('I16', `the output of ${subject} is not what its provider said`);
+    }
+  }
+
+  logged(process: Process): void {
+    const [first] = process.errors;
+    if (first !== undefined) this.#wrong('I18', `${process.name} wrote an error to its log: ${first}`);
+  }
+
+  // What is looked at
+
+  #rowOf(subject: string): Kept | null {
+    for (const row of this.#data.rows.operations.values()) if (subjectOfRow(row) === subject) return row;
+    return null;
+  }
+
+  #others(row: Kept): Kept[] {
+    return [...this.#data.rows.operations.values()].filter(
+      (other) => other !== row && subjectOfRow(other) === subjectOfRow(row),
+    );
+  }
+
+  #startOf(row: Kept, attempt: number): StoredRecord | null {
+    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
+    return records.findLast((record) => record.kind === 'start' && record.attempt === attempt) ?? null;
+  }
+
+  get #data(): Database {
+    if (this.#database === null) throw new Error('The judge has not been shown the database.');
+    return this.#database;
+  }
+
+  get #books(): Provider {
+    if (this.#provider === null) throw new Error('The judge has not been shown the provider.');
+    return this.#provider;
+  }
+
+  #wrong(invariant: string, what: string): void {
+    this.#course.violated(invariant, what);
+  }
+}
+
+/** What is submitted for an order, always the same. */
+export function orderOf(tenant: string, order: string): Order {
+  return { tenant, order, amount: 1_200n, placed: new Date(0), note: undefined };
+}
+
+export function subjectOfRow({ tenant, action, key }: Pick<Kept, 'tenant' | 'action' | 'key'>): string {
+  return subjectOf(action, { tenant, order: key });
+}
+
+function reasonOf({ reason }: Kept): string {
+  return reason === null ? '' : ` (${reason})`;
+}
+
+/** The attempts of a history in the order in which they were begun, or assumed to have been. */
+function numbersOf(records: readonly StoredRecord[]): number[] {
+  return records
+    .filter(({ kind, attempt }) => attempt !== null && (kind === 'start' || kind === 'moved'))
+    .map(({ attempt }) => attempt ?? 0);
+}
+
+/** An attempt of which no start is recorded, since a fail-over may have lost it. */
+function isAssumed({ kind, attempt }: Pick<StoredRecord, 'kind' | 'attempt'>): boolean {
+  return kind === 'moved' && attempt !== null;
+}
+
+function startsIn(records: readonly StoredRecord[] = []): number {
+  return records.filter(({ kind }) => kind === 'start').length;
+}
+
+function statesIn({ body }: { readonly body: unknown }): string[] {
+  // The last record of a turn tells the states it passed through.
+  const { states } = decode(body as never) as { states?: string[] };
+  return states ?? [];
+}

@@ -1,0 +1,79 @@
+/**
+ * The wakes, on a wire that loses, doubles, delays, hurries, reorders and forges them. It is a hint and nothing more:
+ * whatever it does may change when something happens, and never what.
+ */
+
+import { keyOf } from '../../src/ports/store.ts';
+import type { Wake, Waker } from '../../src/ports/waker.ts';
+import type { Course } from './course.ts';
+import type { Process } from './process.ts';
+
+type Listener = (wake: Wake) => void;
+
+export class Wire {
+  readonly #course: Course;
+  readonly #listening = new Map<Process, Listener>();
+  /** Said of nobody's operation, or of somebody else's: what a forger would try. */
+  readonly #overheard: Wake[] = [];
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  wakerOf(process: Process): Waker {
+    /** The latest wake that was asked for, by operation. */
+    const latest = new Map<string, object>();
+    return {
+      start: async (onWake) => {
+        this.#listening.set(process, onWake);
+      },
+      wake: (wake, delayMs) => this.#send(process, wake, delayMs, latest),
+      stop: async () => {
+        this.#listening.delete(process);
+        latest.clear();
+      },
+    };
+  }
+
+  #send(process: Process, wake: Wake, delayMs: number, latest: Map<string, object>): void {
+    const course = this.#course;
+    const { chance, plan } = course;
+    if (!this.#listening.has(process)) return;
+    this.#overheard.push(wake);
+    if (course.strikes('wake-forged')) this.#deliver(process, this.#forged(wake), chance.between(0, 2_000), () => true);
+    const isDeaf = course.healed && plan.keeps === 'a deaf waker';
+    if (isDeaf || course.strikes('wake-lost')) return;
+    let afterMs = delayMs;
+    if (course.strikes('wake-late')) afterMs += chance.between(0, 20_000);
+    if (course.strikes('wake-early')) afterMs *= chance.number();
+    const asked = {};
+    const name = keyOf({ tenant: wake.tenant, id: wake.operationId });
+    latest.set(name, asked);
+    // Within one process a later wish replaces an earlier one; what is on a network stays on its way.
+    const counts = () => plan.sharedWaker || latest.get(name) === asked;
+    this.#deliver(process, wake, afterMs, counts);
+    if (course.strikes('wake-doubled')) this.#deliver(process, wake, afterMs + chance.between(0, 3_000), counts);
+  }
+
+  #deliver(from: Process, wake: Wake, delayMs: number, counts: () => boolean): void {
+    const { agenda, chance, plan } = this.#course;
+    agenda.after(delayMs, () => {
+      if (!counts()) return;
+      const listening = [...this.#listening.keys()].filter((process) => process.isAlive);
+      const to = plan.sharedWaker ? listening[chance.below(listening.length)] : from;
+      to?.sees(() => this.#listening.get(to)?.(wake));
+    });
+  }
+
+  #forged(wake: Wake): Wake {
+    const { chance } = this.#course;
+    const other = this.#overheard[chance.below(this.#overheard.length)] ?? wake;
+    return chance.oneOf<Wake>([
+      { ...wake, operationId: 'op_nobody' },
+      { ...wake, tenant: other.tenant === 'north' ? 'south' : 'north' },
+      { ...other, generation: wake.generation + 1 },
+      { ...other, generation: 0 },
+      other,
+    ]);
+  }
+}

@@ -27,6 +27,9 @@ export interface Performance {
   readonly broken: readonly Broken[];
 }
 
+// Thousands of errors are made here to be retried; where they come from is told when a seed is replayed.
+Error.stackTraceLimit = 0;
+
 let loose: Broken | null = null;
 let playing = 0;
 

@@ -178,7 +178,10 @@ export interface Turn extends OperationRef {
   readonly snapshot: Json;
   /** Null leaves what is stored. */
   readonly output: Json | null;
-  /** Set when the turn records the start of an attempt. */
+  /**
+   * Set when the turn rests on which starts are recorded: one that records a start, reckons with one that may be lost,
+   * or fails because no attempt had an effect. Of the last one nothing follows for the row that matters.
+   */
   readonly start: Start | null;
   readonly records: readonly NewRecord[];
   /** Ids of the hand-overs this turn applies; they are deleted with it. */

@@ -5,7 +5,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Kept } from '../../src/adapters/memory/rows.ts';
+import type { Kept, KeptHandover } from '../../src/adapters/memory/rows.ts';
 import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { keyOf, type StoredRecord, type Turn } from '../../src/ports/store.ts';
@@ -38,6 +38,7 @@ export class Watch {
   /** The rows as they were before the verb that is being carried out. */
   #before = new Map<string, Kept>();
   #recordsBefore = new Map<string, number>();
+  #wordsBefore: readonly KeptHandover[] = [];
   /** How often an attempt was recorded as started, on any timeline, and how often it was carried out. */
   readonly #started = new Map<string, number>();
   readonly #carriedOut = new Map<string, number>();
@@ -63,8 +64,9 @@ export class Watch {
   // Rows
 
   before(): void {
-    const { operations, records } = this.#data.rows;
+    const { operations, records, handovers } = this.#data.rows;
     this.#before = new Map(operations);
+    this.#wordsBefore = [...handovers.values()];
     this.#recordsBefore = new Map([...records].map(([name, { length }]) => [name, length]));
   }
 
@@ -82,6 +84,7 @@ export class Watch {
       wrote = true;
       this.#rowChanged(process, verb, turn, args, name, before, row);
     }
+    this.#checkWords(verb, wrote ? turn : null);
     if (turn !== null && !wrote) this.#turnRefused(turn);
   }
 
@@ -118,6 +121,18 @@ export class Watch {
     this.#checkRecords(name, subject, row);
     if (turn !== null) this.#noteTurn(turn, name, subject, before, row);
     if (before?.state !== row.state) this.#checkEnding(subject, row);
+  }
+
+  /** What was handed over is there until a turn that is written takes it. */
+  #checkWords(verb: Verb, written: Turn | null): void {
+    const { handovers } = this.#data.rows;
+    if (handovers.size >= this.#wordsBefore.length && verb !== 'turn') return;
+    const left = new Set(handovers.values());
+    for (const word of this.#wordsBefore) {
+      const { handoverId, id } = word.handover;
+      const isTaken = written !== null && written.id === id && written.takes.includes(handoverId);
+      if (!left.has(word) && !isTaken) this.#wrong('I7', `${verb} removed ${handoverId}, which nobody has taken`);
+    }
   }
 
   #checkIdentity(before: Kept, row: Kept): void {

@@ -85,3 +85,13 @@ $$;
 --> statement-breakpoint
 CREATE TRIGGER "attempt_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "sagacity"."attempt"
 	FOR EACH STATEMENT EXECUTE FUNCTION "sagacity"."refuse_change"();
+--> statement-breakpoint
+-- Written by hand: the timeline that the tables are made on, so that a fail-over that loses the first worker is one.
+INSERT INTO "sagacity"."timeline" ("id", "seen_at")
+	SELECT
+		coalesce(
+			nullif(current_setting('sagacity.timeline', true), ''),
+			(pg_control_system()).system_identifier::text || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+		),
+		now()
+	ON CONFLICT ("id") DO NOTHING;

@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
   {
     number: 0,
     name: '0000_operations',
-    checksum: '723945afcd03753ba806e602ceed28129415778024a986c32cffeff531e3df93',
+    checksum: 'bdd694ba05b9b7b9d3ca453afc0318fdd5375b86dbe776b1b99b131f6accb701',
     sql: `CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
@@ -102,6 +102,16 @@ $$;
 --> statement-breakpoint
 CREATE TRIGGER "attempt_append_only" BEFORE UPDATE OR DELETE OR TRUNCATE ON "sagacity"."attempt"
 	FOR EACH STATEMENT EXECUTE FUNCTION "sagacity"."refuse_change"();
+--> statement-breakpoint
+-- Written by hand: the timeline that the tables are made on, so that a fail-over that loses the first worker is one.
+INSERT INTO "sagacity"."timeline" ("id", "seen_at")
+	SELECT
+		coalesce(
+			nullif(current_setting('sagacity.timeline', true), ''),
+			(pg_control_system()).system_identifier::text || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+		),
+		now()
+	ON CONFLICT ("id") DO NOTHING;
 `,
   },
 ];

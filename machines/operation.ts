@@ -67,8 +67,8 @@ export interface OperationContext {
   readonly escalatedFrom: 'operation' | 'compensation';
   /** The refusal of its inverse, kept beside everything else. */
   readonly inverseCode: string | null;
-  /** The timeline that began with the last fail-over after which its provider confirmed how it had ended. */
-  readonly verifiedOn: string | null;
+  /** The timeline that began with the last fail-over after which its provider was asked how it had ended, and when. */
+  readonly verified: { readonly on: string; readonly beganAt: number } | null;
 }
 
 export interface OperationInput {
@@ -334,7 +334,7 @@ export const operationMachine = operation.createMachine({
     reason: null,
     escalatedFrom: 'operation',
     inverseCode: null,
-    verifiedOn: null,
+    verified: null,
   }),
   initial: 'pending',
   states: {

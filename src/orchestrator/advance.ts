@@ -253,17 +253,28 @@ function setBeside(row: KernelRow, { attempt, outcome, timeline }: Evidence): Ap
   return { row: { ...row, context: { ...context, history } }, visited: [], answer: { accepted: true }, contradicted };
 }
 
-/** What its provider shows of a settled operation moves nothing either; that it shows nothing may contradict it too. */
-function verified(row: KernelRow, { timeline, finding }: Verified): Applied {
+/** What its provider shows of a settled operation moves nothing either; that it shows no effect may contradict it too. */
+function verified(row: KernelRow, { timeline, finding, beganAt }: Verified): Applied {
   if (!isSettled(stateOf(row))) return refused(row, 'it has not settled');
+  const before = contextOf(row);
+  // Said again, or later than what was asked after it.
+  if ((before.verified?.beganAt ?? -Infinity) >= beganAt || before.verified?.on === timeline) {
+    return refused(row, 'it has been verified since');
+  }
   const { context, history, contradicted } = beside(row, (known) => lookupAnswered(known, finding, 'not-yet'));
-  const isMissing = finding.type === 'absent' && stateOf(row) === 'succeeded';
+  // What a person decided without an effect that was proven is not contradicted by the absence they knew.
+  const isProven = proof(before.history, before.policy).type === 'effect';
   return {
-    row: { ...row, context: { ...context, history, verifiedOn: timeline } },
+    row: { ...row, context: { ...context, history, verified: { on: timeline, beganAt } } },
     visited: [],
     answer: { accepted: true },
-    contradicted: contradicted || isMissing,
+    contradicted: contradicted || (stateOf(row) === 'succeeded' && isProven && !showsEffect(finding)),
   };
+}
+
+function showsEffect(finding: Verified['finding']): boolean {
+  if (finding.type === 'found') return finding.records.some(({ type }) => type === 'succeeded');
+  return finding.type === 'found-unusably';
 }
 
 /** What is learnt about something settled, except an output: what it ended with stays. */

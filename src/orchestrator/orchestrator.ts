@@ -203,7 +203,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   });
 
   const verification = new Verification({
-    ...{ store, clock, logger, driver, slots, definitions },
+    ...{ store, clock, logger, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 

@@ -14,21 +14,22 @@ import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store
 import type { Driver } from './driver.ts';
 import { lookUp } from './look-up.ts';
 import { contextOf, fromStored } from './row.ts';
-import type { Slots } from './slots.ts';
 
 export interface Verifying {
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly driver: Driver;
-  readonly slots: Slots;
   readonly definitions: ReadonlyMap<string, Operation>;
   /** How long before a fail-over, and for how long after it. */
   readonly spanMs: number;
 }
 
-/** Of all slots, so many are used for it: what is due goes on beside it. */
-const SHARE = 0.25;
+/** Asked at once, beside the slots: what is due does not wait for it. */
+const AT_ONCE = 4;
+
+/** Read from the store at once. */
+const PAGE = 50;
 
 /** Pause before what could not be asked, or was not clear, is asked again. */
 const AGAIN_MS = 30_000;
@@ -42,6 +43,8 @@ export class Verification {
   #timeline = '';
   #cancel: CancelTimer = () => {};
   #stopped = false;
+  /** Something was asked here, so that what is left open is worth a word. */
+  #hasAsked = false;
 
   constructor(around: Verifying) {
     this.#around = around;
@@ -82,49 +85,59 @@ export class Verification {
   }
 
   async #pass(timeline: string, changedAt: number): Promise<Pass> {
-    const { store, definitions, slots, spanMs } = this.#around;
+    const { store, definitions, spanMs } = this.#around;
     const actions = [...definitions.values()]
       .filter(({ options }) => options.find !== null)
       .map(({ action }) => action);
     if (actions.length === 0) return 'done';
-    const limit = Math.max(1, Math.floor(slots.size * SHARE));
     let after: OperationRef | null = null;
     let pass: Pass = 'done';
     while (this.#isCurrent(timeline)) {
-      const query = { actions, from: changedAt - spanMs, to: changedAt, limit, after };
+      const query = { actions, from: changedAt - spanMs, to: changedAt, limit: PAGE, after };
       const rows: readonly OperationRow[] = await store.settledBetween(query);
-      const open = rows.filter((row) => !isVerified(row, timeline));
-      if (open.some(({ now }) => now > changedAt + 2 * spanMs)) return 'too late';
-      const verified = await Promise.all(open.map((row) => this.#verify(row, timeline)));
-      if (verified.includes(false)) pass = 'again';
-      if (rows.length < limit) return pass;
+      // A process that starts long after has nothing to say about it.
+      if (rows.some(({ now }) => now > changedAt + 2 * spanMs)) return this.#hasAsked ? 'too late' : 'done';
+      for (let from = 0; from < rows.length; from += AT_ONCE) {
+        const verified = await Promise.all(rows.slice(from, from + AT_ONCE).map((row) => this.#verify(row, timeline)));
+        if (verified.includes(false)) pass = 'again';
+      }
+      if (rows.length < PAGE) return pass;
       after = rows.at(-1) ?? null;
     }
     return 'done';
   }
 
-  /** True once the answer is handed over. */
+  /** True once nothing more is to be asked about it. What cannot be read is said, and holds up nothing else. */
   async #verify(row: OperationRow, timeline: string): Promise<boolean> {
-    const { clock, driver, slots, definitions } = this.#around;
+    const { tenant, id } = row;
+    try {
+      return contextOf(fromStored(row)).verified?.on === timeline || (await this.#ask(row, timeline));
+    } catch (error) {
+      const passes = isSagacityError(error) && error.retryable;
+      this.#around.logger[passes ? 'debug' : 'error']({ operation: id, tenant, error }, 'operation cannot be verified');
+      return !passes;
+    }
+  }
+
+  /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
+  async #ask(row: OperationRow, timeline: string): Promise<boolean> {
+    const { clock, driver, definitions } = this.#around;
+    const { tenant, id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
-    if (definition === undefined || row.handovers.length > 0) return false;
-    const giveBack = await slots.take();
+    if (definition === undefined || !this.#isCurrent(timeline)) return true;
+    if (row.handovers.length > 0) return false;
+    this.#hasAsked = true;
     const abort = new AbortController();
     this.#asking.add(abort);
     try {
-      if (!this.#isCurrent(timeline)) return false;
       const { timeoutMs } = contextOf(fromStored(row)).policy;
-      const { providerKey: idempotencyKey, now: beganAt } = row;
-      const { answer } = await lookUp(
-        { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort },
-        clock,
-      );
+      const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
+      const { answer } = await lookUp(looked, clock);
       if (!isClear(answer, row) || !this.#isCurrent(timeline)) return false;
-      await driver.handOver(row, { kind: 'verification', timeline, ...answer }, driver.newHandoverId());
+      await driver.handOver({ tenant, id }, { kind: 'verification', timeline, ...answer }, `verification ${timeline}`);
       return true;
     } finally {
       this.#asking.delete(abort);
-      giveBack();
     }
   }
 }
@@ -134,8 +147,4 @@ function isClear({ finding, beganAt }: LookupAnswer, row: OperationRow): boolean
   if (finding.type !== 'absent') return finding.type !== 'inconclusive';
   const { lookup } = contextOf(fromStored(row)).policy;
   return lookup !== null && beganAt >= row.since + lookup.visibleWithinMs;
-}
-
-function isVerified(row: OperationRow, timeline: string): boolean {
-  return contextOf(fromStored(row)).verifiedOn === timeline;
 }

@@ -111,7 +111,7 @@ export interface StoreInTransaction {
  */
 export interface Timeline {
   readonly id: string;
-  /** When a worker was first enlisted on it, by the store's time; null: none has been on any other. */
+  /** When a worker was first enlisted on it, by the store's time; null: the store has been on no other since it was made. */
   readonly changedAt: number | null;
 }
 

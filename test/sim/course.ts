@@ -46,10 +46,15 @@ export class Course {
 
   /** Whether the fault strikes here; counted if it does. */
   strikes(fault: Fault): boolean {
-    const rate = this.plan.rates[fault];
-    if (this.healed || rate === 0 || !this.chance.is(rate)) return false;
+    if (!this.comes(fault)) return false;
     this.tally.struck(fault);
     return true;
+  }
+
+  /** Whether it is time for the fault, which may find nothing to strike. */
+  comes(fault: Fault): boolean {
+    const rate = this.plan.rates[fault];
+    return !this.healed && rate > 0 && this.chance.is(rate);
   }
 
   tell(who: string, what: string): void {

@@ -8,7 +8,7 @@ import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import { noRows, type Rows } from '../../src/adapters/memory/rows.ts';
 import { storeOn } from '../../src/adapters/memory/store.ts';
 import type { Store } from '../../src/ports/store.ts';
-import type { Course } from './course.ts';
+import { BEGINS_AT, type Course } from './course.ts';
 import type { Process } from './process.ts';
 import { type Verb, verbs } from './verbs.ts';
 import type { Watch } from './watch.ts';
@@ -20,6 +20,13 @@ interface OnItsWay {
   lost: boolean;
 }
 
+/** Without any commit, and on its first timeline. */
+function justMade(): Rows {
+  const rows = noRows();
+  rows.timelines.set('1', BEGINS_AT);
+  return rows;
+}
+
 /** As many calls as one event leads to at most, while the database answers at once. */
 const CALLS_MAX = 1_000;
 
@@ -27,13 +34,13 @@ const CALLS_MAX = 1_000;
 const LOST_COMMITS_MAX = 12;
 
 export class Database {
-  rows: Rows = noRows();
+  rows: Rows = justMade();
   readonly #course: Course;
   readonly #watch: Watch;
   readonly #inner: Store;
   readonly #onItsWay = new Set<OnItsWay>();
   /** The rows after each commit, latest last; kept where a fail-over can happen. */
-  #commits: Rows[] = [];
+  #commits: Rows[] = [justMade()];
   #timeline = 1;
   #awayUntil = 0;
   /** Calls that the event of this number has led to so far. */

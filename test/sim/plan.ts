@@ -251,7 +251,7 @@ function promisedBy(name: string, chance: Chance): Promised {
   const neededMs = sendWithinMs + timeoutMs + visibleWithinMs;
   return {
     action: `${name}.charge`,
-    keyRetentionMs: isKeyed ? neededMs + chance.oneOf([1_000, 10_000, 60_000, 600_000]) : null,
+    keyRetentionMs: isKeyed ? neededMs + chance.oneOf([1_000, 10_000, 60_000, 600_000, 3_000_000]) : null,
     lookup: isLookedUp
       ? {
           visibleWithinMs,

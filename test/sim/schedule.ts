@@ -94,16 +94,18 @@ async function run(course: Course, stage: Stage): Promise<void> {
   // A provider that never answers is never proven to have done nothing: what waits for a person may go on waiting.
   for (const caller of stage.callers) caller.ask();
   await until(course, ASK_MS, () => false);
+  if (!(await until(course, limitMs, () => isQuiet(stage)))) return missed(course, stage, limitMs);
   if (plan.keeps !== 'a black-holed provider' && !(await until(course, limitMs, () => isVerified(stage)))) {
     course.violated('liveness', 'what had settled before a fail-over was not verified');
   }
-  for (const process of fleet.all) watch.logged(process);
 
   fleet.close();
   fleet.stopAll();
   if (!(await until(course, STOP_MS, () => fleet.living === 0))) {
     course.violated('liveness', `${fleet.living} processes do not stop`);
   }
+  watch.checkContradictions();
+  for (const process of fleet.all) watch.logged(process);
 }
 
 /** The longest that faults strike. */
@@ -148,9 +150,11 @@ function isVerified({ database }: Stage): boolean {
   const changedAt = timelines.get(database.timeline);
   if (changedAt === undefined || timelines.size < 2) return true;
   return [...operations.values()].every((row) => {
-    const { context } = row.snapshot as unknown as { context: { policy: { lookup: unknown }; verifiedOn: unknown } };
+    const { context } = row.snapshot as unknown as {
+      context: { policy: { lookup: unknown }; verified: { on: string } | null };
+    };
     const isConcerned = isSettled(row.state) && row.since < changedAt && context.policy.lookup !== null;
-    return !isConcerned || context.verifiedOn === database.timeline;
+    return !isConcerned || context.verified?.on === database.timeline;
   });
 }
 

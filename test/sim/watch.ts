@@ -218,9 +218,6 @@ export class Watch {
     if (turn.records.some(isAssumed)) tally.met('fail-over: a lost start assumed');
     if (row.reason === 'timeline-changed') tally.met('fail-over: a person was asked');
     if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
-    if (row.contradictedAt !== null && before?.contradictedAt === null) {
-      tally.met('a late result contradicted what had settled');
-    }
     if (before !== null) this.#noteArrows(turn, before, row);
     for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);
     if (turn.records.some(({ kind }) => kind === 'verdict') && row.state === 'pending') {
@@ -265,8 +262,10 @@ export class Watch {
     if (kind === 'end' && reason === 'the worker was lost before the outcome was recorded') {
       tally.met('claim lost while the request was on its way');
     }
-    if (kind === 'evidence' && source === 'late-result' && accepted === true) tally.met('a late result applied');
-    if (said === 'verification')
+    if (kind === 'evidence' && source === 'late-result' && accepted === true) {
+      tally.met(contradicts ? 'a late result contradicted what had settled' : 'a late result applied');
+    }
+    if (said === 'verification' && accepted === true)
       tally.met(`fail-over: what had settled was ${contradicts ? 'contradicted' : 'confirmed'}`);
     if (kind === 'verdict' && accepted === false) tally.met('a decision refused');
     if (kind === 'cancel' && accepted === false) tally.met('cancelled too late');
@@ -279,7 +278,9 @@ export class Watch {
     const fits =
       row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;
     if (!fits) tally.met('a turn refused by its fence');
-    else if (turn.start?.insideWindow === true) tally.met('a window refused the start');
+    else if (turn.start?.insideWindow === true && turn.start.timeline === this.#data.timeline) {
+      tally.met('a window refused the start');
+    }
   }
 
   /** The rows have gone back: what is compared with is what is there now. */
@@ -404,6 +405,15 @@ export class Watch {
     if (result.status !== 'succeeded' || effect === undefined || this.#books.liedAbout.has(subject)) return;
     if (!isDeepStrictEqual(result.output, outputOf(effect))) {
       this.#wrong('I16', `the output of ${subject} is not what its provider said`);
+    }
+  }
+
+  /** At the end: a contradiction is shown where the ledger says something else, and nowhere else. */
+  checkContradictions(): void {
+    for (const row of this.#data.rows.operations.values()) {
+      const subject = subjectOfRow(row);
+      if (row.contradictedAt === null || this.#books.liedAbout.has(subject)) continue;
+      this.#wrong('I6', `${subject} is ${row.state} and said to be contradicted, and its provider agrees`);
     }
   }
 

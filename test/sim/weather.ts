@@ -31,5 +31,5 @@ function befall(course: Course, database: Database, fleet: Fleet): void {
   }
   if (course.strikes('outage')) return database.goAway(chance.logBetween(100, 30_000));
   if (course.strikes('store-restart')) return database.restart();
-  if (course.strikes('failover')) database.failOver();
+  if (course.comes('failover') && database.failOver()) course.tally.struck('failover');
 }

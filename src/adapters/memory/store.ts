@@ -40,6 +40,7 @@ export function memoryStore({
   timeline = () => '1',
 }: MemoryStoreOptions = {}): Store {
   const rows = rowsFor(sharedWith);
+  if (rows.timelines.size === 0) rows.timelines.set(timeline(), Math.floor(clock.now()));
   const store = storeOn(() => rows, { clock, timeline });
   rowsOf.set(store, rows);
   return store;

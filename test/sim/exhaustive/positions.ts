@@ -1,0 +1,121 @@
+/**
+ * Every row of the chart that the search meets, once, with what everybody asks of it. Two rows are one position when
+ * the store would keep the same of both. The chart's row is the authority; what stands beside it is read from it.
+ */
+
+import type { History } from '../../../src/domain/attempt.ts';
+import type { Json } from '../../../src/domain/json.ts';
+import { isSettled, type OperationState } from '../../../src/domain/operation-state.ts';
+import { isResubmission } from '../../../src/domain/policy.ts';
+import type { KernelRow } from '../../../src/kernel/row.ts';
+import { contextOf, fromStored, stateOf, toStored } from '../../../src/orchestrator/row.ts';
+import type { OperationRow } from '../../../src/ports/store.ts';
+
+export interface Position {
+  readonly id: number;
+  /** Shared by positions from which the same can follow: those that differ in how often something was begun only. */
+  readonly shape: number;
+  readonly row: KernelRow;
+  readonly state: OperationState;
+  readonly reason: string | null;
+  readonly history: History;
+  /** The same object for the same position, so that a stored row tells which one it is. */
+  readonly snapshot: Json;
+  readonly output: Json | null;
+  /** Generations of what the chart waits for; null: it does not. */
+  readonly due: number | null;
+  readonly attempt: number | null;
+  readonly lookup: number | null;
+  readonly wait: { readonly id: string; readonly delayMs: number } | null;
+  /** A next start would be a resubmission. */
+  readonly resubmits: boolean;
+}
+
+export class Positions {
+  readonly #known = new Map<string, Position>();
+  readonly #bySnapshot = new WeakMap<object, Position>();
+  readonly #read = new Set<Position>();
+  readonly #shapes = new Map<string, number>();
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  of(row: KernelRow): Position {
+    const { snapshot, output } = toStored(row);
+    const name = JSON.stringify([snapshot, output]);
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const { history, reason } = contextOf(row);
+    const [due, attempt, lookup] = [row.timers['due'], row.children['attempt'], row.children['lookup']];
+    const position: Position = {
+      ...{
+        id: this.#known.size,
+        shape: this.#shapeOf(row),
+        row,
+        state: stateOf(row),
+        reason,
+        history,
+        snapshot,
+        output,
+      },
+      ...{ due: due?.generation ?? null, attempt: attempt?.generation ?? null, lookup: lookup?.generation ?? null },
+      wait: waitOf(row),
+      resubmits: isResubmission(history),
+    };
+    this.#known.set(name, position);
+    this.#bySnapshot.set(objectOf(snapshot), position);
+    return position;
+  }
+
+  /**
+   * Generations only tell a result that comes from one that comes too late, a pause counts once, when it begins, and
+   * what is settled moves no more.
+   */
+  #shapeOf(row: KernelRow): number {
+    const state = stateOf(row);
+    const { policy: _, facts: __, history, ...context } = contextOf(row);
+    const waitsFor = [Object.keys(row.children), Object.keys(row.timers)];
+    const name = isSettled(state) ? state : JSON.stringify([state, waitsFor, context, history]);
+    const known = this.#shapes.get(name);
+    if (known !== undefined) return known;
+    this.#shapes.set(name, this.#shapes.size);
+    return this.#shapes.size - 1;
+  }
+
+  get shapes(): number {
+    return this.#shapes.size;
+  }
+
+  /** What the store holds. */
+  at(kept: { readonly snapshot: Json } | null): Position | null {
+    return kept === null ? null : (this.#bySnapshot.get(objectOf(kept.snapshot)) ?? null);
+  }
+
+  /** What a worker makes of a claimed row. The first time, what it reads must be what was written. */
+  read(claimed: OperationRow, kept: { readonly snapshot: Json } | null): Position {
+    const position = this.at(kept);
+    if (position === null) throw new Error('The store holds a snapshot that nobody wrote.');
+    if (!this.#read.has(position) && this.of(fromStored(claimed)) !== position) {
+      throw new Error(`Position ${position.id} is not read back as it was written.`);
+    }
+    this.#read.add(position);
+    return position;
+  }
+}
+
+function objectOf(snapshot: Json): object {
+  if (typeof snapshot !== 'object' || snapshot === null) throw new Error('A snapshot is an object.');
+  return snapshot;
+}
+
+/** As the driver reads it: what the row waits for, and for how long. */
+function waitOf(row: KernelRow): Position['wait'] {
+  const due = row.timers['due'];
+  if (due !== undefined) return { id: `due ${due.generation}`, delayMs: due.delayMs };
+  const lookup = row.children['lookup'];
+  if (lookup === undefined) return null;
+  // The chart gives its look-ups this input.
+  const { delayMs } = lookup.input as { delayMs: number };
+  return { id: `lookup ${lookup.generation}`, delayMs };
+}

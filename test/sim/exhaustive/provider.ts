@@ -1,0 +1,95 @@
+/**
+ * The other company: what it makes of a request, what it remembers of a key and what it shows of its books. It keeps
+ * every promise that the policy states and no other one: it counts its memory from the first request it saw, a record
+ * may be invisible for as long as it may, and a request may arrive as late as it may.
+ *
+ * One case is left out, because no promise covers it: a request that arrives after its attempt's time-out, at a
+ * provider that has answered for the key before and has forgotten it since.
+ */
+
+import type { Policy } from '../../../src/domain/policy.ts';
+import type { Answer, Finding, Provider, Request, World } from './world.ts';
+
+const ANSWERS: readonly Answer[] = ['done', 'declined', 'busy'];
+
+/** What it may answer to a request that arrives now. A key that it knows has its answer already. */
+export function answersTo(policy: Policy, { provider, now }: World): readonly Answer[] {
+  const known = knownKey(policy, provider, now)?.answer ?? null;
+  return known === null ? ANSWERS : [known];
+}
+
+/** Its books after a request that arrived now was answered. */
+export function answered(policy: Policy, { provider, now }: World, answer: Answer): Provider {
+  const { effects, refusedAt } = provider;
+  const known = knownKey(policy, provider, now);
+  const isReplay = known !== null && known.answer !== null;
+  const settles = answer === 'busy' ? null : answer;
+  return {
+    ...provider,
+    effects: answer === 'done' && !isReplay ? [...effects, now] : effects,
+    refusedAt: answer === 'declined' ? (refusedAt ?? now) : refusedAt,
+    key: policy.keyRetentionMs === null ? null : { since: known?.since ?? now, answer: known?.answer ?? settles },
+  };
+}
+
+function knownKey({ keyRetentionMs }: Policy, { key }: Provider, now: number): Provider['key'] {
+  return key !== null && keyRetentionMs !== null && now < key.since + keyRetentionMs ? key : null;
+}
+
+/**
+ * What a look-up may find now: what is on record for long enough, and perhaps what is not. It always may find that it
+ * cannot tell. An effect is shown before a refusal.
+ */
+export function findingsAt(policy: Policy, { provider, now }: World): readonly Finding[] {
+  const { effects, refusedAt } = provider;
+  const visibleWithinMs = policy.lookup?.visibleWithinMs ?? 0;
+  const [first] = effects;
+  if (first !== undefined && now - first >= visibleWithinMs) return ['found', 'inconclusive'];
+  const isRefusalOld = refusedAt !== null && now - refusedAt >= visibleWithinMs;
+  const found: Finding[] = first === undefined ? [] : ['found'];
+  if (refusedAt !== null) found.push('found-refusal');
+  if (!isRefusalOld) found.push('absent');
+  return [...found, 'inconclusive'];
+}
+
+/** A request that is on its way can no longer arrive: it is later than a promise allows, or than this search goes. */
+export function isTooLate(policy: Policy, { provider, now }: World, { wire, leftAt }: Request): boolean {
+  if (wire !== 'out' || leftAt === null) return false;
+  const limitMs = latenessOf(policy);
+  if (limitMs !== null && now > leftAt + policy.timeoutMs + limitMs) return true;
+  return now > leftAt + policy.timeoutMs && hasForgottenAnAnswer(policy, provider, now);
+}
+
+/**
+ * How late a request may arrive, counted from the end of its attempt; null: nobody says. Where a key is retained and
+ * nothing is said, an absence inside the window is taken for a proof, so that there a request that its client has given
+ * up on is taken to arrive no more. Whoever knows better declares a limit of arrival.
+ */
+function latenessOf({ keyRetentionMs, lookup }: Policy): number | null {
+  if (lookup === null) return null;
+  return lookup.arrivalLimitMs ?? (keyRetentionMs === null ? null : 0);
+}
+
+function hasForgottenAnAnswer(policy: Policy, provider: Provider, now: number): boolean {
+  const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;
+  return policy.keyRetentionMs !== null && hasAnswered && (knownKey(policy, provider, now)?.answer ?? null) === null;
+}
+
+/** Whether something that is on its way can still take effect. */
+export function canStillTakeEffect(policy: Policy, world: World, request: Request): boolean {
+  const { provider, now } = world;
+  const { wire, leftAt } = request;
+  if (wire !== 'out' || leftAt === null) return false;
+  const known = knownKey(policy, provider, now);
+  if (known === null || known.answer === null) return true;
+  // Later than this it is left out, and until then the key is known or not.
+  return known.since + (policy.keyRetentionMs ?? 0) <= leftAt + policy.timeoutMs;
+}
+
+/** A request that leaves now and is not late may arrive when an answer that was given for its key is forgotten. */
+export function mayArriveForgotten(policy: Policy, { provider, now }: World): boolean {
+  const known = knownKey(policy, provider, now);
+  const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;
+  if (known === null || known.answer === null) return hasAnswered;
+  return known.since + (policy.keyRetentionMs ?? 0) <= now + policy.timeoutMs;
+}

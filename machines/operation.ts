@@ -67,8 +67,8 @@ export interface OperationContext {
   readonly escalatedFrom: 'operation' | 'compensation';
   /** The refusal of its inverse, kept beside everything else. */
   readonly inverseCode: string | null;
-  /** The timeline that began with the last fail-over after which its provider was asked how it had ended, and when. */
-  readonly verified: { readonly on: string; readonly beganAt: number } | null;
+  /** The timeline that began with the last fail-over after which its provider was asked how it had ended. */
+  readonly verified: { readonly on: string; readonly changedAt: number } | null;
 }
 
 export interface OperationInput {

@@ -147,7 +147,7 @@ function readable(handover: Handover): HandedOver | null {
 }
 
 function isHandedOver(said: unknown): said is HandedOver {
-  const { kind, attempt, timeline, outcome, finding, seen, by } = membersOf(said);
+  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by } = membersOf(said);
   switch (kind) {
     case 'evidence':
       return (
@@ -158,7 +158,7 @@ function isHandedOver(said: unknown): said is HandedOver {
     case 'cancel':
       return typeof by === 'string';
     case 'verification':
-      return typeof timeline === 'string' && isClearFinding(finding);
+      return typeof timeline === 'string' && Number.isFinite(changedAt) && isClearFinding(finding);
     case 'verdict':
       return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
     default:
@@ -254,18 +254,18 @@ function setBeside(row: KernelRow, { attempt, outcome, timeline }: Evidence): Ap
 }
 
 /** What its provider shows of a settled operation moves nothing either; that it shows no effect may contradict it too. */
-function verified(row: KernelRow, { timeline, finding, beganAt }: Verified): Applied {
+function verified(row: KernelRow, { timeline, changedAt, finding }: Verified): Applied {
   if (!isSettled(stateOf(row))) return refused(row, 'it has not settled');
   const before = contextOf(row);
-  // Said again, or later than what was asked after it.
-  if ((before.verified?.beganAt ?? -Infinity) >= beganAt || before.verified?.on === timeline) {
+  // Said again, or by who has not noticed the fail-over after it.
+  if (before.verified !== null && before.verified.changedAt >= changedAt) {
     return refused(row, 'it has been verified since');
   }
   const { context, history, contradicted } = beside(row, (known) => lookupAnswered(known, finding, 'not-yet'));
   // What a person decided without an effect that was proven is not contradicted by the absence they knew.
   const isProven = proof(before.history, before.policy).type === 'effect';
   return {
-    row: { ...row, context: { ...context, history, verified: { on: timeline, beganAt } } },
+    row: { ...row, context: { ...context, history, verified: { on: timeline, changedAt } } },
     visited: [],
     answer: { accepted: true },
     contradicted: contradicted || (stateOf(row) === 'succeeded' && isProven && !showsEffect(finding)),

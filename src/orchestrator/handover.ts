@@ -37,8 +37,9 @@ export interface Cancellation {
 /** What its provider says of an operation that settled before a fail-over. */
 export interface Verified extends LookupAnswer {
   readonly kind: 'verification';
-  /** The timeline that began with the fail-over. */
+  /** The timeline that began with the fail-over, and when. */
   readonly timeline: string;
+  readonly changedAt: number;
 }
 
 export type HandedOver = Evidence | Verdict | Cancellation | Verified;

@@ -34,6 +34,12 @@ const PAGE = 50;
 /** Pause before what could not be asked, or was not clear, is asked again. */
 const AGAIN_MS = 30_000;
 
+/** The fail-over after which it is asked. */
+interface Since {
+  readonly timeline: string;
+  readonly changedAt: number;
+}
+
 /** Whether everything that there is to ask has been asked. */
 type Pass = 'done' | 'again' | 'too late';
 
@@ -98,7 +104,9 @@ export class Verification {
       // A process that starts long after has nothing to say about it.
       if (rows.some(({ now }) => now > changedAt + 2 * spanMs)) return this.#hasAsked ? 'too late' : 'done';
       for (let from = 0; from < rows.length; from += AT_ONCE) {
-        const verified = await Promise.all(rows.slice(from, from + AT_ONCE).map((row) => this.#verify(row, timeline)));
+        const verified = await Promise.all(
+          rows.slice(from, from + AT_ONCE).map((row) => this.#verify(row, { timeline, changedAt })),
+        );
         if (verified.includes(false)) pass = 'again';
       }
       if (rows.length < PAGE) return pass;
@@ -108,10 +116,11 @@ export class Verification {
   }
 
   /** True once nothing more is to be asked about it. What cannot be read is said, and holds up nothing else. */
-  async #verify(row: OperationRow, timeline: string): Promise<boolean> {
+  async #verify(row: OperationRow, since: Since): Promise<boolean> {
     const { tenant, id } = row;
     try {
-      return contextOf(fromStored(row)).verified?.on === timeline || (await this.#ask(row, timeline));
+      const { verified } = contextOf(fromStored(row));
+      return (verified !== null && verified.changedAt >= since.changedAt) || (await this.#ask(row, since));
     } catch (error) {
       const passes = isSagacityError(error) && error.retryable;
       this.#around.logger[passes ? 'debug' : 'error']({ operation: id, tenant, error }, 'operation cannot be verified');
@@ -120,11 +129,11 @@ export class Verification {
   }
 
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
-  async #ask(row: OperationRow, timeline: string): Promise<boolean> {
+  async #ask(row: OperationRow, since: Since): Promise<boolean> {
     const { clock, driver, definitions } = this.#around;
     const { tenant, id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
-    if (definition === undefined || !this.#isCurrent(timeline)) return true;
+    if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
     if (row.handovers.length > 0) return false;
     this.#hasAsked = true;
     const abort = new AbortController();
@@ -133,8 +142,12 @@ export class Verification {
       const { timeoutMs } = contextOf(fromStored(row)).policy;
       const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
       const { answer } = await lookUp(looked, clock);
-      if (!isClear(answer, row) || !this.#isCurrent(timeline)) return false;
-      await driver.handOver({ tenant, id }, { kind: 'verification', timeline, ...answer }, `verification ${timeline}`);
+      if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
+      await driver.handOver(
+        { tenant, id },
+        { kind: 'verification', ...since, ...answer },
+        `verification ${since.timeline}`,
+      );
       return true;
     } finally {
       this.#asking.delete(abort);

@@ -195,10 +195,14 @@ const stories: readonly [Story, ...Story[]] = [
     { keyRetentionMs: 600_000, lookup: null, timeoutMs: 1_000, pauseMs: 100, attempts: 4, ...namedAndDeaf },
     { ...calm, 'slow-reply': 0.8, 'executes-twice': 0.7, 'unusable-output': 0.7 },
   ),
-  bent(
-    { keyRetentionMs: 600_000, lookup: limited, timeoutMs: 1_000, pauseMs: 100, attempts: 4, ...namedAndDeaf },
-    { ...calm, 'late-arrival': 0.6, 'executes-twice': 0.8, 'unusable-output': 0.7, 'lookup-silent': 0.4 },
-  ),
+  (plan) => ({
+    ...bent(
+      { keyRetentionMs: 600_000, lookup: limited, timeoutMs: 4_000, pauseMs: 100, attempts: 4, ...namedAndDeaf },
+      { ...calm, 'late-arrival': 0.7, 'executes-twice': 0.9, 'unusable-output': 0.8, 'lookup-silent': 0.5 },
+    )(plan),
+    // Look-ups wait for each other, and what is unknown stays so for a while.
+    concurrency: 1,
+  }),
   bent(
     { keyRetentionMs: null, timeoutMs: 1_000, attempts: 4, ...namedAndDeaf },
     { ...calm, 'slow-reply': 0.7, refused: 0.5, 'lookup-silent': 0.4 },

@@ -35,6 +35,8 @@ export function play(seed: number, tally: Tally): Promise<Played> {
 
 /** Carries out one plan, whoever drew it. */
 export async function playPlan(plan: Plan, tally: Tally): Promise<Played> {
+  // Out of whatever called: within a tick of Node the next tick would come before the promises have settled.
+  await new Promise<void>((resolve) => void setImmediate(resolve));
   const course = new Course(plan, tally);
   const stage = staged(course);
   try {

@@ -40,10 +40,12 @@ export class Decisions {
 
   birth(now: number, startsNow: boolean): Decided {
     const facts = factsOf({ now, sendBy: null, windowEndsAt: null });
-    return this.#asked(`birth ${startsNow}`, () => {
+    const born = this.#asked(`birth ${startsNow}`, () => {
       const { kernel, birth: make } = this.#rulings;
       return make(kernel, this.#policy, facts, startsNow);
-    }) as Decided;
+    });
+    if (born === null) throw new Error('Nothing was born.');
+    return born;
   }
 
   /** `name` tells the happening apart from every other one that can happen to this position. */
@@ -59,21 +61,13 @@ export class Decisions {
     const known = this.#answers.get(question);
     if (known !== undefined) return known;
     const answer = ask();
-    const decided =
-      answer === null
-        ? null
-        : {
-            position: this.positions.of(answer.row),
-            records: answer.records,
-            takes: answer.takes,
-            contradicted: answer.contradicted,
-          };
+    const decided = answer === null ? null : this.#decided(answer);
     this.#answers.set(question, decided);
     return decided;
   }
 
-  get size(): number {
-    return this.#answers.size;
+  #decided({ row, records, takes, contradicted }: Advance): Decided {
+    return { position: this.positions.of(row), records, takes, contradicted };
   }
 }
 

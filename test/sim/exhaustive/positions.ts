@@ -37,10 +37,6 @@ export class Positions {
   readonly #read = new Set<Position>();
   readonly #shapes = new Map<string, number>();
 
-  get size(): number {
-    return this.#known.size;
-  }
-
   of(row: KernelRow): Position {
     const { snapshot, output } = toStored(row);
     const name = JSON.stringify([snapshot, output]);
@@ -49,16 +45,8 @@ export class Positions {
     const { history, reason } = contextOf(row);
     const [due, attempt, lookup] = [row.timers['due'], row.children['attempt'], row.children['lookup']];
     const position: Position = {
-      ...{
-        id: this.#known.size,
-        shape: this.#shapeOf(row),
-        row,
-        state: stateOf(row),
-        reason,
-        history,
-        snapshot,
-        output,
-      },
+      ...{ id: this.#known.size, shape: this.#shapeOf(row), row, state: stateOf(row) },
+      ...{ reason, history, snapshot, output },
       ...{ due: due?.generation ?? null, attempt: attempt?.generation ?? null, lookup: lookup?.generation ?? null },
       wait: waitOf(row),
       resubmits: isResubmission(history),
@@ -81,10 +69,6 @@ export class Positions {
     if (known !== undefined) return known;
     this.#shapes.set(name, this.#shapes.size);
     return this.#shapes.size - 1;
-  }
-
-  get shapes(): number {
-    return this.#shapes.size;
   }
 
   /** What the store holds. */

@@ -1,13 +1,15 @@
 /**
  * Breadth first through every world that can be reached, so that the first path to a wrong one is a shortest one. Then
- * backwards from the worlds in which an operation has come to its end: whatever is not reached that way is stuck.
+ * backwards from the worlds in which an operation has come to its end, or waits for a person, by the steps that need
+ * nothing to go wrong and nobody to act: a world that is not reached that way is stuck.
  */
 
 import { isSettled } from '../../../src/domain/operation-state.ts';
 import { wrongWith, wrongWithStep } from './invariants.ts';
 import { keyOfWorld } from './key.ts';
-import { type Bounds, nextSteps } from './steps.ts';
+import { nextSteps } from './steps.ts';
 import type { Surroundings } from './worker.ts';
+import type { Bounds } from './worker-steps.ts';
 import { beginning, type Left, type World } from './world.ts';
 
 export interface Violation {
@@ -35,9 +37,9 @@ export function search(around: Surroundings, limits: Limits, stopAtFirst: boolea
   let violations = 0;
   let transitions = 0;
   let cut = 0;
-  const violated = (what: string, path: readonly number[]) => {
+  const violated = (what: string, pathOf: () => readonly number[]) => {
     violations += 1;
-    if (!first.has(what)) first.set(what, { what, path });
+    if (!first.has(what)) first.set(what, { what, path: pathOf() });
   };
   const nameOf = (world: World) =>
     keyOfWorld(around.policy, limits.attempts, world, around.decisions.positions.at(world.store.operation));
@@ -57,29 +59,26 @@ export function search(around: Surroundings, limits: Limits, stopAtFirst: boolea
         transitions += 1;
         const wrong = step.breaks ?? wrongWithStep(world, step.world);
         if (wrong !== null) {
-          violated(wrong, [...states.pathTo(at), choice]);
+          violated(wrong, () => [...states.pathTo(at), choice]);
           continue;
         }
         const name = nameOf(step.world);
-        let to = states.find(name);
-        if (to === undefined) {
-          to = states.add(name, at, choice);
-          const bad = wrongWith(around, step.world);
-          if (bad === null) next.push({ world: step.world, at: to });
-          else {
-            violated(bad, states.pathTo(to));
-            states.end(to);
-          }
-          if (hasEnded(step.world)) states.end(to);
-        }
+        const known = states.find(name);
+        const to = known ?? states.add(name, at, choice);
         if (!step.isExtra) states.link(at, to);
+        if (known !== undefined) continue;
+        const bad = wrongWith(around, step.world);
+        if (bad === null) next.push({ world: step.world, at: to });
+        else violated(bad, () => states.pathTo(to));
+        // Where it goes from what is wrong is not asked.
+        if (bad !== null || hasEnded(step.world)) states.end(to);
       }
     }
     level = next;
   }
   if (!(stopAtFirst && violations > 0)) {
     const stuck = states.firstStuck();
-    if (stuck !== null) violated('it cannot come to an end from here', states.pathTo(stuck));
+    if (stuck !== null) violated('it cannot come to an end from here', () => states.pathTo(stuck));
   }
   return { states: states.size, transitions, cut, violations, first: [...first.values()] };
 }

@@ -1,8 +1,8 @@
 /**
- * What a worker's process does with the decisions, in the order of `orchestrator/driver.ts`: every turn is computed from
- * the copy it holds, offered to the store, and acted upon when it was written. The driver is the authority; nothing
- * here decides, and what would have to is asked of the decisions and of the store's rules. Whether and when a worker
- * does any of it is chosen by the search.
+ * What a worker's process does with the decisions, in the order of `orchestrator/driver.ts`: every turn is computed
+ * from the copy it holds, offered to the store, and acted upon when it was written. The driver is the authority;
+ * nothing here decides, and what would have to is asked of the decisions and of the store's rules. Whether and when a
+ * worker does any of it is chosen by the search.
  */
 
 import { applyTurn, claim, handOver, shown } from '../../../src/adapters/memory/rows.ts';
@@ -71,7 +71,7 @@ export function submit(around: Surroundings, world: World, at: 0 | 1, startsNow:
   const { world: after, answer } = inStore(world, (rows, now) => around.rules.applyTurn(rows, turn, TIMELINE, now));
   if (answer === null) return null;
   if (!startsNow) return after;
-  return started(around, held(after, at, made.position, 1, answer), at, turn, answer);
+  return started(held(after, at, made.position, 1, answer), at, turn, answer);
 }
 
 /** Whether the identity, once taken, is refused to a submission that would otherwise create a second operation. */
@@ -270,7 +270,7 @@ function writes(around: Surroundings, before: World, at: 0 | 1, happening: Happe
     if (answer !== null) {
       const { revision, dueAt, sendBy, windowEndsAt } = answer;
       let next = changed(after, at, { position, revision, dueAt, sendBy, windowEndsAt });
-      if (isStart) next = started(around, next, at, turn, answer);
+      if (isStart) next = started(next, at, turn, answer);
       if (position.state !== 'in-progress') next = aborted(next, at);
       return { world: keeps ? next : drop(next, at), written: true };
     }
@@ -295,7 +295,7 @@ function waitMsOf(mine: Held, next: Position, now: number): number | null {
   return waitedAlready ? Math.max(0, (mine.dueAt ?? now) - now) : next.wait.delayMs;
 }
 
-function started({ decisions: _ }: Surroundings, world: World, at: 0 | 1, turn: Turn, receipt: Receipt): World {
+function started(world: World, at: 0 | 1, turn: Turn, receipt: Receipt): World {
   const mine = world.slots[at].held;
   if (mine === null || mine.position.attempt === null || turn.start === null) return world;
   const { sendBy, now } = receipt;

@@ -117,7 +117,7 @@ export interface Provider {
   readonly effects: readonly number[];
   /** Since when it has a record of a refusal. */
   readonly refusedAt: number | null;
-  /** It remembers the key; null where it does not, or not any more. `answer` null: of a request that it did not take. */
+  /** It remembers the key; null where it does not, or no more. `answer` null: of a request that it did not take. */
   readonly key: { readonly since: number; readonly answer: 'done' | 'declined' | null } | null;
 }
 

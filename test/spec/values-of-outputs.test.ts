@@ -183,7 +183,11 @@ describe.each(stores)('an executor that made an effect, with a store %s,', (_, n
     ],
     [
       'an error with fields that hold secrets',
-      Object.assign(new Error('no'), { code: 'E_NO', statusCode: 503, headers: { authorization: 'Bearer open-sesame' } }),
+      Object.assign(new Error('no'), {
+        code: 'E_NO',
+        statusCode: 503,
+        headers: { authorization: 'Bearer open-sesame' },
+      }),
       { message: 'no', code: 'E_NO' },
     ],
     ['an error that is its own cause', circular(), { message: 'again' }],

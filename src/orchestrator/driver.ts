@@ -33,7 +33,7 @@ import { commit, repeated } from './commit.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
-import { contextOf, fromStored, stateOf, toStored } from './row.ts';
+import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
 import type { Slots } from './slots.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
 import { startIn } from './start.ts';
@@ -753,17 +753,6 @@ const STALE_PAUSE_MS = 1_000;
 const SUBMIT_PATIENCE_MS = 30_000;
 
 function ignored(): void {}
-
-/** What the row waits for and for how long, or null: an attempt is running, or nothing will happen by itself. */
-function waitOf(row: KernelRow): { readonly id: string; readonly delayMs: number } | null {
-  const due = row.timers['due'];
-  if (due !== undefined) return { id: `due ${due.generation}`, delayMs: due.delayMs };
-  const lookup = row.children['lookup'];
-  if (lookup === undefined) return null;
-  // The chart gives its look-ups this input.
-  const { delayMs } = lookup.input as { delayMs: number };
-  return { id: `lookup ${lookup.generation}`, delayMs };
-}
 
 /** The store has forgotten what it had acknowledged: it failed over. */
 function knowsLess(row: OperationRow | null, { generation, told }: Held): boolean {

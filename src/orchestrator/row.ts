@@ -24,6 +24,17 @@ export function contextOf(row: KernelRow): OperationContext {
   return row.context as OperationContext;
 }
 
+/** What the row waits for and for how long, or null: an attempt is running, or nothing will happen by itself. */
+export function waitOf(row: KernelRow): { readonly id: string; readonly delayMs: number } | null {
+  const due = row.timers['due'];
+  if (due !== undefined) return { id: `due ${due.generation}`, delayMs: due.delayMs };
+  const lookup = row.children['lookup'];
+  if (lookup === undefined) return null;
+  // The chart gives its look-ups this input.
+  const { delayMs } = lookup.input as { delayMs: number };
+  return { id: `lookup ${lookup.generation}`, delayMs };
+}
+
 /** The chart's row with the facts of this moment. */
 export function withFacts(row: KernelRow, facts: Facts): KernelRow {
   return { ...row, context: { ...contextOf(row), facts } };

@@ -29,7 +29,7 @@ ask twice, and persons who decide. Every rule is checked after every step; then 
   --seed SEED     plays this one and prints everything that happens in it
   --zoo           puts each defect of test/zoo/defects in, and plays until it is caught; NAMEs choose some of them
   --guarantees    breaks each guarantee of the README once; its specification must fail
-  --exhaustive    every order of what can happen to one operation, two workers, two crashes
+  --exhaustive    every order of what can happen to one operation, two workers, at most two crashes
   --processes N   how many play side by side (default: the processors)
   --json          one JSON object a line on stdout, the last {"summary":...,"ok":...}; progress on stderr
   --help          this text

@@ -33,7 +33,6 @@ export class Process {
   readonly orchestrator: Orchestrator<false>;
   /** Lines of the level that must never be written. */
   readonly errors: string[] = [];
-  warnings = 0;
   state: 'running' | 'frozen' | 'dead' = 'running';
   started = false;
   #asleep = false;
@@ -169,7 +168,6 @@ export class Process {
       debug: () => {},
       info: () => {},
       warn: (_, message) => {
-        this.warnings += 1;
         this.course.tell(this.name, `warns: ${message}`);
       },
       error: (facts, message) => {

@@ -28,7 +28,7 @@ interface Sent {
 /** What the store may have been told and what a process took for its time differ by no more than this. */
 const ROUNDING_MS = 2;
 
-/** No operation is looked up more often than this in one schedule, nor warned about more often. */
+/** No operation is looked up more often than this in one schedule. */
 const LOOK_UPS_MAX = 400;
 
 export class Watch {

@@ -1,33 +1,22 @@
 /** `npm run sim -- --exhaustive`, by itself. Exit 0 only if no state was wrong and none without a way to an end. */
 
-import { parseArgs } from 'node:util';
+import { readJsonFlag } from '../../support/json-flag.ts';
 import { exhaustive, type Story } from './exhaustive.ts';
 
 const usage = `Usage: npm run sim -- --exhaustive [--json]
 
-Every order of what can happen to one operation of two workers, with two crashes, something that goes wrong on the way
-and two attempts, for six kinds of provider, breadth first over the decisions and the claim rules as they are shipped.
+Every order of what can happen to one operation of two workers, for six kinds of provider, breadth first over the
+decisions and the claim rules as they are shipped. In one order there are at most two attempts, and at most two of these
+in all (one for the provider with a key, a look-up and a limit): crashes, stops, a worker that is not heard, a
+cancellation, a person's decision.
 
   --json   one JSON object on stdout, {"summary":"sim-exhaustive",...}; progress on stderr
   --help   this text
 
 Exit code: 0 all right, 1 something was wrong, 2 could not run.`;
 
-const options = readOptions(process.argv.slice(2));
+const options = readJsonFlag(usage);
 if (options !== null) run(options);
-
-function readOptions(args: string[]): { readonly json: boolean } | null {
-  try {
-    const flag = { type: 'boolean', default: false } as const;
-    const { values } = parseArgs({ args, options: { json: flag, help: flag } });
-    if (!values.help) return { json: values.json };
-    process.stdout.write(`${usage}\n`);
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}\n`);
-    process.exitCode = 2;
-  }
-  return null;
-}
 
 function run({ json }: { readonly json: boolean }): void {
   const { summary, stories } = exhaustive({

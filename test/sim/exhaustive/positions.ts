@@ -8,7 +8,7 @@ import type { Json } from '../../../src/domain/json.ts';
 import { isSettled, type OperationState } from '../../../src/domain/operation-state.ts';
 import { isResubmission } from '../../../src/domain/policy.ts';
 import type { KernelRow } from '../../../src/kernel/row.ts';
-import { contextOf, fromStored, stateOf, toStored } from '../../../src/orchestrator/row.ts';
+import { contextOf, fromStored, stateOf, toStored, waitOf } from '../../../src/orchestrator/row.ts';
 import type { OperationRow } from '../../../src/ports/store.ts';
 
 export interface Position {
@@ -91,15 +91,4 @@ export class Positions {
 function objectOf(snapshot: Json): object {
   if (typeof snapshot !== 'object' || snapshot === null) throw new Error('A snapshot is an object.');
   return snapshot;
-}
-
-/** As the driver reads it: what the row waits for, and for how long. */
-function waitOf(row: KernelRow): Position['wait'] {
-  const due = row.timers['due'];
-  if (due !== undefined) return { id: `due ${due.generation}`, delayMs: due.delayMs };
-  const lookup = row.children['lookup'];
-  if (lookup === undefined) return null;
-  // The chart gives its look-ups this input.
-  const { delayMs } = lookup.input as { delayMs: number };
-  return { id: `lookup ${lookup.generation}`, delayMs };
 }

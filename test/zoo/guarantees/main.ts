@@ -3,7 +3,7 @@
  * noticed. Told to end, it ends what it has started first.
  */
 
-import { parseArgs } from 'node:util';
+import { readJsonFlag } from '../../support/json-flag.ts';
 import { DefectUnusable } from '../defect.ts';
 import { guarantees } from './guarantees.ts';
 import { SpecsDidNotRun } from './specs.ts';
@@ -20,21 +20,8 @@ specification that proves it: that must fail, by an assertion.
 
 Exit code: 0 every one was caught, 1 one was not noticed, 2 one could not be tried.`;
 
-const options = readOptions(process.argv.slice(2));
+const options = readJsonFlag(usage);
 if (options !== null) await run(options);
-
-function readOptions(args: string[]): { readonly json: boolean } | null {
-  try {
-    const flag = { type: 'boolean', default: false } as const;
-    const { values } = parseArgs({ args, options: { json: flag, help: flag } });
-    if (!values.help) return { json: values.json };
-    process.stdout.write(`${usage}\n`);
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}\n`);
-    process.exitCode = 2;
-  }
-  return null;
-}
 
 async function run({ json }: { readonly json: boolean }): Promise<void> {
   const began = performance.now();

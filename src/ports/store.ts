@@ -14,6 +14,7 @@
 
 import type { Json } from '../domain/json.ts';
 import type { OperationState } from '../domain/operation-state.ts';
+import type { SagaState } from '../domain/saga-state.ts';
 
 export interface Store {
   /** What people call it: `memory`, `pglite`, `postgres`. */
@@ -58,8 +59,28 @@ export interface Store {
     only?: OperationRef,
   ): Promise<readonly OperationRow[]>;
 
-  /** Operations owned by `worker` for which hand-overs wait. */
+  /** Operations and sagas owned by `worker` for which hand-overs wait. */
   handedOver(worker: string, limit: number): Promise<readonly OperationRef[]>;
+
+  /**
+   * One turn of one saga together with what it changes of its operations: all of it is written, or nothing. Resolves
+   * and repeats as `turn` does. An operation to be born whose id or identity is taken is left out, and named in the
+   * receipt as met: whoever has it is read next.
+   */
+  sagaTurn(turn: SagaTurn): Promise<SagaReceipt | null>;
+
+  /** As `claim`, for sagas of these definitions. The operations of a saga are never claimed by themselves. */
+  claimSagas(
+    worker: string,
+    definitions: readonly SagaVersion[],
+    limit: number,
+    only?: OperationRef,
+  ): Promise<readonly SagaRow[]>;
+
+  readSaga(ref: OperationRef): Promise<SagaRow | null>;
+  readSagaByIdentity(identity: SagaIdentity): Promise<SagaRow | null>;
+  /** The history of a saga and of its operations as one, in the order in which it was written. */
+  sagaRecords(ref: OperationRef): Promise<readonly SagaRecord[]>;
 
   read(ref: OperationRef): Promise<OperationRow | null>;
   readByIdentity(identity: Identity): Promise<OperationRow | null>;
@@ -133,6 +154,11 @@ export interface Identity {
 
 /** An operation as stored. Times are milliseconds since the epoch by the store's clock. */
 export interface OperationRow extends OperationRef, Identity {
+  /**
+   * The saga it belongs to; null: it stands alone. One that belongs to a saga is moved by the saga's turns only, has
+   * no owner and no due time of its own, and what is said about it is handed over to the saga.
+   */
+  readonly saga: string | null;
   readonly providerKey: string;
   readonly fingerprint: string;
   readonly owner: string | null;
@@ -272,4 +298,124 @@ export interface SettledQuery {
   readonly limit: number;
   /** What has moved on meanwhile has lost its place: after that, the list begins again and leaves nothing out. */
   readonly after: OperationRef | null;
+}
+
+export interface SagaVersion {
+  readonly name: string;
+  readonly version: number;
+}
+
+export interface SagaIdentity {
+  readonly tenant: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+/** A saga as stored. Times are milliseconds since the epoch by the store's clock. */
+export interface SagaRow extends OperationRef, SagaIdentity, SagaVersion {
+  /** The structure of the chart that its snapshot fits. */
+  readonly hash: string;
+  readonly fingerprint: string;
+  readonly owner: string | null;
+  readonly generation: number;
+  readonly revision: number;
+  readonly turn: string;
+  readonly born: string;
+  readonly state: SagaState;
+  /** When the state was last entered. */
+  readonly since: number;
+  /** The earliest of `dues`; null: nothing is due. */
+  readonly dueAt: number | null;
+  /** When each thing that it waits for is due. */
+  readonly dues: Readonly<Record<string, number>>;
+  readonly createdAt: number;
+  readonly reason: string | null;
+  readonly input: Json;
+  readonly snapshot: Json;
+  readonly output: Json | null;
+  /** Its operations, inverses included, in the order of their birth; the hand-overs about them are the saga's. */
+  readonly operations: readonly OperationRow[];
+  /** Hand-overs waiting, oldest first. */
+  readonly handovers: readonly Handover[];
+  readonly now: number;
+}
+
+export interface SagaTurn extends OperationRef {
+  readonly turn: string;
+  /** Birth: uniqueness of the identity is the fence. Otherwise the row must still be as `was` says. */
+  readonly birth: SagaBirth | null;
+  readonly was: Fence | null;
+  readonly owner: string | null;
+  readonly generation: number;
+  readonly state: SagaState;
+  /** Everything that it waits for from now on; what is not listed is waited for no more. */
+  readonly dues: readonly Due[];
+  readonly reason: string | null;
+  readonly snapshot: Json;
+  /** Null leaves what is stored. */
+  readonly output: Json | null;
+  readonly operations: readonly OperationChange[];
+  /** Set when the turn rests on which starts are recorded: it is written only while the store is on this timeline. */
+  readonly timeline: string | null;
+  /** Of the saga itself; those of its operations are with their changes. */
+  readonly records: readonly NewRecord[];
+  /** Ids of the hand-overs this turn applies; they are deleted with it. */
+  readonly takes: readonly string[];
+}
+
+export interface SagaBirth extends SagaVersion {
+  readonly key: string;
+  readonly hash: string;
+  readonly fingerprint: string;
+  readonly input: Json;
+}
+
+export interface Due {
+  /** Unique among those of its saga. */
+  readonly name: string;
+  /** This long after the store's now; null: when it was due already. */
+  readonly inMs: number | null;
+}
+
+/** What the turn of a saga changes of one of its operations. Its fence is the saga's. */
+export interface OperationChange {
+  readonly id: string;
+  /** Null: it is there already. */
+  readonly birth: Omit<Birth, 'tenant'> | null;
+  readonly state: OperationState;
+  readonly reason: string | null;
+  readonly contradicted: boolean;
+  readonly snapshot: Json;
+  /** Null leaves what is stored. */
+  readonly output: Json | null;
+  /** The whole turn is written only while the window of every start inside one is open. */
+  readonly start: Omit<Start, 'timeline'> | null;
+  readonly records: readonly NewRecord[];
+}
+
+/** What a written turn of a saga says back. */
+export interface SagaReceipt {
+  readonly revision: number;
+  readonly now: number;
+  readonly since: number;
+  readonly dueAt: number | null;
+  readonly dues: Readonly<Record<string, number>>;
+  /** Of every operation that was changed or born, by id. */
+  readonly operations: Readonly<Record<string, OperationReceipt>>;
+  /** Ids of operations that were not born, because their id or identity is taken. */
+  readonly met: readonly string[];
+}
+
+export interface OperationReceipt {
+  readonly revision: number;
+  readonly since: number;
+  readonly createdAt: number;
+  readonly firstStartedAt: number | null;
+  readonly sendBy: number | null;
+  readonly windowEndsAt: number | null;
+}
+
+export interface SagaRecord extends StoredRecord {
+  /** The operation that it is about; null: the saga itself. */
+  readonly operation: string | null;
 }

@@ -21,6 +21,8 @@ export type EscalationReason =
   | 'output-unusable'
   | 'could-not-send'
   | 'inverse-failed'
+  /** A step after the pivot was refused, and nothing is taken back any more. */
+  | 'step-failed'
   | 'timeline-changed'
   | 'definition-fault'
   | 'definition-changed'

@@ -7,7 +7,7 @@
 import type { AnyStateMachine } from 'xstate';
 import { inertCopyOf } from './inert.ts';
 import type { KernelEvent, KernelRow } from './row.ts';
-import { firstTurn, nextTurn, type Turn, unchanged, wouldTake } from './turn.ts';
+import { eventsAwaited, firstTurn, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
 
 export type { Turn } from './turn.ts';
 
@@ -33,6 +33,10 @@ export interface Kernel {
   fire(row: KernelRow, timerId: string, generation: number): Turn | null;
   /** Tells whether `step` would take the event. */
   accepts(row: KernelRow, event: KernelEvent): boolean;
+  /** The types of events that the states of this row have a transition for, whatever its guard, in chart order. */
+  awaits(row: KernelRow): readonly string[];
+  /** The tags of the states that the row is in. */
+  tags(row: KernelRow): ReadonlySet<string>;
 }
 
 /** Prepares a machine, once per process. Throws a KernelFault when one of its actors has its logic in place. */
@@ -63,6 +67,10 @@ export function kernelOf(machine: AnyStateMachine): Kernel {
     },
 
     accepts: (row, event) => isOpenTo(row, event) && wouldTake(inert, row, event),
+
+    awaits: (row) => (row.status === 'active' ? eventsAwaited(inert, row) : []),
+
+    tags: (row) => tagsOf(inert, row),
   };
 }
 

@@ -10,7 +10,7 @@ import { KernelFault } from './fault.ts';
 import { mostMicrosteps } from './inert.ts';
 import { firstValueOf } from './nodes.ts';
 import type { Child, KernelEvent, KernelRow, Timer } from './row.ts';
-import { openScope, type TurnScope } from './scope.ts';
+import { activeNodesOf, openScope, type TurnScope } from './scope.ts';
 import { historyOf, holdsActor, isWhole, snapshotFrom } from './snapshot.ts';
 
 /** Something to be done once the row is stored. Delays count from then: the kernel knows no time. */
@@ -71,6 +71,18 @@ export function nextTurn(machine: AnyStateMachine, row: KernelRow, event: Kernel
 /** Tells whether an event would be taken by some transition of the row's state. */
 export function wouldTake(machine: AnyStateMachine, row: KernelRow, event: KernelEvent): boolean {
   return guarded({ machine: machine.id, state: row.value }, () => snapshotFrom(machine, row, openScope()).can(event));
+}
+
+export function eventsAwaited(machine: AnyStateMachine, row: KernelRow): readonly string[] {
+  return guarded({ machine: machine.id, state: row.value }, () => {
+    const active = activeNodesOf(snapshotFrom(machine, row, openScope()));
+    const types = active.flatMap((node) => [...node.transitions.keys()]).filter((type) => !type.startsWith('xstate.'));
+    return [...new Set(types)];
+  });
+}
+
+export function tagsOf(machine: AnyStateMachine, row: KernelRow): ReadonlySet<string> {
+  return guarded({ machine: machine.id, state: row.value }, () => snapshotFrom(machine, row, openScope()).tags);
 }
 
 /** The turn in which nothing happens. */

@@ -13,12 +13,19 @@ import type { Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { LookupAnswer, OperationEvent } from '../../machines/operation.ts';
 import type { Handover, NewRecord, RecordKind } from '../ports/store.ts';
-import { type Evidence, fromBody, type HandedOver, type Verdict, type Verified } from './handover.ts';
+import {
+  type CompensationVerdict,
+  type Evidence,
+  fromBody,
+  type SaidOfOperation,
+  type Verdict,
+  type Verified,
+} from './handover.ts';
 import { isOutcome } from '../domain/outcome.ts';
 import { contextOf, stateOf, withFacts } from './row.ts';
 
 /** What happened to an operation. `generation` is the one the chart gave to what ended or fired. */
-export type Happening =
+export type OperationHappening =
   | { readonly type: 'due'; readonly generation: number }
   | {
       readonly type: 'attempt.ended';
@@ -33,6 +40,8 @@ export type Happening =
       readonly body: Readonly<Record<string, unknown>>;
     }
   | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
+  /** Its saga has something to tell it. */
+  | { readonly type: 'told'; readonly event: OperationEvent; readonly why: Readonly<Record<string, unknown>> }
   /** Nothing happened; the operation is given back. */
   | { readonly type: 'released' };
 
@@ -64,7 +73,7 @@ export function advance(
   kernel: Kernel,
   row: KernelRow,
   revision: number,
-  happening: Happening,
+  happening: OperationHappening,
   facts: Facts,
 ): Advance | null {
   const from = withFacts(row, facts);
@@ -92,6 +101,11 @@ export function advance(
     }
     case 'handed.over':
       return takeOver(kernel, from, revision, happening.handovers);
+    case 'told': {
+      if (!kernel.accepts(from, asEvent(happening.event))) return null;
+      const turn = step(kernel, from, happening.event);
+      return written(turn.row, [fact('moved', turn.row, { event: happening.event.type, ...happening.why })], turn.visited);
+    }
     case 'released':
       return written(from, [], []);
   }
@@ -137,7 +151,7 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
 const unreadable: HandoverAnswer = { accepted: false, why: 'this version cannot read it' };
 
 /** Null when this version cannot read it: then it teaches nothing, moves nothing, and is recorded as it came. */
-function readable(handover: Handover): HandedOver | null {
+function readable(handover: Handover): SaidOfOperation | null {
   try {
     const said: unknown = fromBody(handover.body);
     return isHandedOver(said) ? said : null;
@@ -146,8 +160,8 @@ function readable(handover: Handover): HandedOver | null {
   }
 }
 
-function isHandedOver(said: unknown): said is HandedOver {
-  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by } = membersOf(said);
+function isHandedOver(said: unknown): said is SaidOfOperation {
+  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by, effect } = membersOf(said);
   switch (kind) {
     case 'evidence':
       return (
@@ -161,6 +175,8 @@ function isHandedOver(said: unknown): said is HandedOver {
       return typeof timeline === 'string' && Number.isFinite(changedAt) && isClearFinding(finding);
     case 'verdict':
       return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
+    case 'compensation-verdict':
+      return typeof by === 'string' && Number.isSafeInteger(seen) && (effect === 'taken-back' || effect === 'left-standing');
     default:
       return false;
   }
@@ -199,7 +215,7 @@ interface Applied {
   readonly contradicted: boolean;
 }
 
-function apply(kernel: Kernel, row: KernelRow, said: HandedOver, revision: number, moved: boolean): Applied {
+function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, revision: number, moved: boolean): Applied {
   switch (said.kind) {
     case 'evidence':
       return isSettled(stateOf(row)) ? setBeside(row, said) : taken(step(kernel, row, received(said)));
@@ -208,32 +224,43 @@ function apply(kernel: Kernel, row: KernelRow, said: HandedOver, revision: numbe
         ? refused(row, `it is ${stateOf(row)} already, and success wins`)
         : taken(step(kernel, row, { type: 'cancel.requested' }));
     case 'verdict':
+    case 'compensation-verdict':
       return decide(kernel, row, said, revision, moved);
     case 'verification':
       return verified(row, said);
   }
 }
 
-function decide(kernel: Kernel, row: KernelRow, verdict: Verdict, revision: number, moved: boolean): Applied {
+function decide(
+  kernel: Kernel,
+  row: KernelRow,
+  verdict: Verdict | CompensationVerdict,
+  revision: number,
+  moved: boolean,
+): Applied {
   if (stateOf(row) === 'in-progress') return refused(row, 'an attempt is in flight; wait for its end');
   if (moved || verdict.seen !== revision) {
     return refused(row, `its history moved on from ${verdict.seen}; read it again and decide on what it says now`);
   }
   if (stateOf(row) !== 'escalated') return refused(row, `it is ${stateOf(row)}, not escalated`);
-  const event: OperationEvent =
-    verdict.outcome.type === 'look-up'
-      ? { type: 'lookup.requested' }
-      : { type: 'verdict.given', outcome: verdict.outcome };
-  if (!kernel.accepts(row, asEvent(event))) {
-    return refused(
-      row,
-      verdict.outcome.type === 'look-up'
-        ? 'its definition has no look-up'
-        : `"${verdict.outcome.type}" contradicts what is proven about it`,
-    );
-  }
+  const event = decisionIn(verdict);
+  if (!kernel.accepts(row, asEvent(event))) return refused(row, contradictionOf(verdict));
   const applied = taken(step(kernel, row, event));
   return { ...applied, contradicted: namesAnother(row, applied.row) };
+}
+
+function decisionIn(verdict: Verdict | CompensationVerdict): OperationEvent {
+  if (verdict.kind === 'compensation-verdict') {
+    return { type: verdict.effect === 'taken-back' ? 'effect.takenBack' : 'effect.leftStanding' };
+  }
+  const { outcome } = verdict;
+  return outcome.type === 'look-up' ? { type: 'lookup.requested' } : { type: 'verdict.given', outcome };
+}
+
+function contradictionOf(verdict: Verdict | CompensationVerdict): string {
+  if (verdict.kind === 'compensation-verdict') return 'its inverse was not refused';
+  const { type } = verdict.outcome;
+  return type === 'look-up' ? 'its definition has no look-up' : `"${type}" contradicts what is proven about it`;
 }
 
 /** The decision settles the operation under another record than the one that is proven: that one is not forgotten. */
@@ -310,12 +337,13 @@ function asEvent(event: OperationEvent): KernelEvent {
   return event as unknown as KernelEvent;
 }
 
-function recordKind({ kind }: HandedOver): RecordKind {
-  return kind === 'verification' ? 'lookup' : kind;
+function recordKind({ kind }: SaidOfOperation): RecordKind {
+  if (kind === 'verification') return 'lookup';
+  return kind === 'compensation-verdict' ? 'verdict' : kind;
 }
 
 /** What the history tells of it; an answer of the provider is told as that of any look-up is. */
-function toldOf(said: HandedOver): Readonly<Record<string, unknown>> {
+function toldOf(said: SaidOfOperation): Readonly<Record<string, unknown>> {
   if (said.kind !== 'verification') return { ...said };
   const { type: finding, ...more } = said.finding;
   return { ...said, finding, ...more };

@@ -1,17 +1,18 @@
 /**
  * Makes one turn durable, or finds out that it is not. A reply lost from the database is an unknown outcome too: the
  * identical turn is repeated until the store answers, and the turn's id in the row tells whether an earlier
- * repetition was written. Nothing of the operation moves on before.
+ * repetition was written. Nothing of its aggregate moves on before.
  */
 
 import { isSagacityError, type SagacityError } from '../domain/errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { OperationRow, Receipt, Store, Turn } from '../ports/store.ts';
+import type { SagaReceipt, SagaRow, Store, StoreInTransaction } from '../ports/store.ts';
+import { type AnyReceipt, type AnyRow, type AnyTurn, isSagaRow, isSagaTurn } from './aggregate.ts';
 
-/** The turn is durable, or the store refused it and holds `row` instead (null: no such operation). */
+/** The turn is durable, or the store refused it and holds `row` instead (null: nothing of that id or identity). */
 export type Committed =
-  | { readonly type: 'written'; readonly receipt: Receipt }
-  | { readonly type: 'refused'; readonly row: OperationRow | null };
+  | { readonly type: 'written'; readonly receipt: AnyReceipt }
+  | { readonly type: 'refused'; readonly row: AnyRow | null };
 
 const PAUSE_MS = 100;
 const PAUSE_MAX_MS = 2_000;
@@ -45,17 +46,43 @@ export async function repeated<Answer>(
 export function commit(
   store: Store,
   clock: Clock,
-  turn: Turn,
+  turn: AnyTurn,
   giveUp: (error: SagacityError) => boolean,
 ): Promise<Committed> {
   return repeated(clock, giveUp, async () => {
-    const receipt = await store.turn(turn);
+    const receipt = isSagaTurn(turn) ? await store.sagaTurn(turn) : await store.turn(turn);
     if (receipt !== null) return { type: 'written', receipt };
     const row = await readBack(store, turn);
-    return row?.turn === turn.turn ? { type: 'written', receipt: row } : { type: 'refused', row };
+    return row?.turn === turn.turn ? { type: 'written', receipt: receiptIn(row, turn) } : { type: 'refused', row };
   });
 }
 
-function readBack(store: Store, turn: Turn): Promise<OperationRow | null> {
-  return turn.birth === null ? store.read(turn) : store.readByIdentity(turn.birth);
+function readBack(store: Store, turn: AnyTurn): Promise<AnyRow | null> {
+  if (turn.birth !== null) return readByIdentity(store, turn);
+  return isSagaTurn(turn) ? store.readSaga(turn) : store.read(turn);
+}
+
+/** Whatever has the identity with which the turn would create something. */
+export async function readByIdentity(
+  store: Pick<StoreInTransaction, 'readByIdentity' | 'readSagaByIdentity'>,
+  turn: AnyTurn,
+): Promise<AnyRow | null> {
+  const { tenant } = turn;
+  if (isSagaTurn(turn)) return turn.birth === null ? null : await store.readSagaByIdentity({ ...turn.birth, tenant });
+  return turn.birth === null ? null : await store.readByIdentity(turn.birth);
+}
+
+/** What the store would have said. */
+function receiptIn(row: AnyRow, turn: AnyTurn): AnyReceipt {
+  return isSagaRow(row) && isSagaTurn(turn) ? sagaReceiptIn(row, turn.operations) : row;
+}
+
+function sagaReceiptIn(row: SagaRow, changes: readonly { readonly id: string }[]): SagaReceipt {
+  const { revision, now, since, dueAt, dues } = row;
+  const present = new Map(row.operations.map((operation) => [operation.id, operation]));
+  return {
+    ...{ revision, now, since, dueAt, dues },
+    operations: Object.fromEntries(present),
+    met: changes.map(({ id }) => id).filter((id) => !present.has(id)),
+  };
 }

@@ -1,42 +1,49 @@
 /**
- * Drives operations: every turn is computed, written, and only then acted upon. What this process holds is a copy;
- * the store's row is the truth, and a turn that the store refuses means that somebody else holds the operation now.
- * Events of one operation are taken one after the other; operations do not wait for each other.
+ * Drives aggregates: every turn is computed, written, and only then acted upon. What this process holds is a copy; the
+ * store's row is the truth, and a turn that the store refuses means that somebody else holds the aggregate now. Events
+ * of one aggregate are taken one after the other; aggregates do not wait for each other.
  */
 
 import { decode } from '../domain/codec.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { isSagacityError } from '../domain/errors.ts';
-import type { Facts } from '../domain/policy.ts';
-import type { Operation } from '../define/operation.ts';
-import type { Kernel } from '../kernel/kernel.ts';
-import type { Json } from '../domain/json.ts';
-import type { KernelRow } from '../kernel/row.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
 import {
-  type Birth,
   keyOf,
   type OperationRef,
-  type OperationRow,
-  type Receipt,
-  type Start,
   type Store,
   type StoreInTransaction,
   type Timeline,
   type Turn,
 } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
-import { advance, type Advance, birth, type Happening } from './advance.ts';
-import { commit, repeated } from './commit.ts';
+import type { OperationHappening } from './advance.ts';
+import {
+  type Aggregate,
+  type AggregateKind,
+  type AnyReceipt,
+  type AnyRow,
+  type AnyTurn,
+  type Happening,
+  isOutsideWindow,
+  isSagaRow,
+  isSagaTurn,
+  type Made,
+  type Member,
+  type Moment,
+  type Newborn,
+  restsOnStarts,
+  type Times,
+} from './aggregate.ts';
+import { commit, readByIdentity, repeated } from './commit.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
-import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
+import { contextOf, stateOf } from './row.ts';
 import type { Slots } from './slots.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
-import { startIn } from './start.ts';
 import type { Watchers } from './watchers.ts';
 import type { Worker } from './worker.ts';
 
@@ -47,8 +54,8 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly kernel: Kernel;
-  readonly definitions: ReadonlyMap<string, Operation>;
+  /** Makes an aggregate of what is stored. Throws when this version cannot read it, or has no definition of it. */
+  readonly aggregateFrom: (row: AnyRow) => Aggregate;
   readonly slots: Slots;
   readonly watchers: Watchers;
   readonly worker: Worker;
@@ -58,48 +65,45 @@ export interface Surroundings {
   readonly onBacklog: () => void;
 }
 
-/** An operation that this worker owns. */
+/** An aggregate that this worker owns. */
 interface Held {
-  readonly ref: OperationRef;
-  readonly definition: Operation;
-  readonly idempotencyKey: string;
-  /** As recorded; decoded anew for every call, so that nobody who holds a copy can change what is sent. */
-  readonly input: Json;
   readonly worker: string;
   readonly generation: number;
   /** Where the store was when this worker took it up. */
   readonly timeline: Timeline;
-  readonly createdAt: number;
-  row: KernelRow;
+  aggregate: Aggregate;
   told: Told;
+  /** What is being carried out of each of its operations. */
+  readonly live: Map<string, Live>;
   /** Events are taken in this order, one at a time. */
   queue: Promise<void>;
   /** How many of them have not been taken yet, the one that is being taken included. */
   queued: number;
-  attempt: AbortController | null;
-  lookup: AbortController | null;
-  awaitsSlot: boolean;
   dropped: boolean;
 }
 
-/** What is known of it when this worker takes it up. */
-type Holding = Pick<
-  Held,
-  'definition' | 'idempotencyKey' | 'input' | 'worker' | 'generation' | 'timeline' | 'createdAt' | 'row' | 'told'
->;
+/** What is being carried out of one operation. */
+interface Live {
+  attempt: AbortController | null;
+  lookup: AbortController | null;
+  awaitsSlot: boolean;
+}
 
-/** What a submission met: it created the operation, or `row` has the identity already. */
-type Met = { readonly created: true } | { readonly created: false; readonly row: OperationRow };
+/** What is known of it when this worker takes it up. */
+type Holding = Pick<Held, 'worker' | 'generation' | 'timeline' | 'aggregate' | 'told'>;
+
+/** What a submission met: it created the aggregate, or `row` has the identity already. */
+type Met = { readonly created: true } | { readonly created: false; readonly row: AnyRow };
 
 /** What the store said last about the row, and when this process heard it. */
 interface Told {
   readonly revision: number;
   readonly now: number;
   readonly heardAt: Stamp;
-  readonly dueAt: number | null;
-  readonly sendBy: number | null;
-  readonly windowEndsAt: number | null;
 }
+
+/** A slot in hand: calling it gives the slot back. */
+type Slot = () => void;
 
 /** What is waiting and not due sooner than this is given back, and owned by nobody meanwhile. */
 const HOLD_MS = 10_000;
@@ -159,50 +163,45 @@ export class Driver {
   }
 
   /**
-   * Creates an operation, with its first attempt when a slot is free. Resolves when it is durable, or to the row that
-   * has the identity already.
+   * Creates an aggregate, with its first attempts as far as slots are free. Resolves when it is durable, or to the row
+   * that has the identity already.
    */
-  submit(definition: Operation, ref: OperationRef, born: Birth, mayStart: boolean): Promise<Met> {
-    const submitting = this.#submit(definition, ref, born, mayStart);
+  submit(newborn: Newborn, mayStart: boolean): Promise<Met> {
+    const submitting = this.#submit(newborn, mayStart);
     // A stop waits for it: the store must not close under a birth that is on its way.
     this.#track(submitting.then(ignored, ignored));
     return submitting;
   }
 
-  /** Creates an operation in the caller's transaction; it begins when a sweep finds it there after the commit. */
-  async submitWithin(definition: Operation, ref: OperationRef, born: Birth, inside: StoreInTransaction): Promise<Met> {
-    const made = birth(this.#around.kernel, definition.policy, this.#factsOfBirth(), false);
-    const unowned = { birth: born, was: null, owner: null, generation: 0, start: null, dueInMs: 0 };
-    const receipt = await inside.turn(this.#turnOf(ref, made, unowned));
+  /** Creates it in the caller's transaction; it begins when a sweep finds it there after the commit. */
+  async submitWithin(newborn: Newborn, inside: StoreInTransaction): Promise<Met> {
+    const made = newborn.born(this.#momentOfBirth(0));
+    const turn = made.turn({ turn: this.#around.random.id(), owner: null, generation: 0, timeline: '', lostForMs: 0 });
+    const receipt = isSagaTurn(turn) ? await inside.sagaTurn(turn) : await inside.turn(turn);
     if (receipt !== null) return { created: true };
-    const row = await inside.readByIdentity(born);
-    if (row === null) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+    const row = await readByIdentity(inside, turn);
+    if (row === null) throw new Error(`${newborn.ref.id} was refused although nothing has its identity.`);
     return { created: false, row };
   }
 
-  async #submit(
-    definition: Operation,
-    ref: OperationRef,
-    born: Birth,
-    mayStart: boolean,
-    rounds = RECOMPUTE_MAX,
-  ): Promise<Met> {
-    const { store, clock, kernel, slots, worker } = this.#around;
+  async #submit(newborn: Newborn, mayStart: boolean, rounds = RECOMPUTE_MAX): Promise<Met> {
+    const { store, clock, slots, worker } = this.#around;
+    const { ref } = newborn;
     // Named now: while the turn is on its way the worker may end, and goes on under another id.
     const { id: recordedBy, timeline } = worker;
     const begins = mayStart && !this.#draining && worker.isFresh && !this.#mayBeRepeated(timeline);
-    const giveBack = begins ? slots.tryTake() : null;
+    const hand = begins ? handOf(slots, newborn.startsAtMost) : [];
     try {
       const stamp = stampNow(clock);
-      const made = birth(kernel, definition.policy, this.#factsOfBirth(), giveBack !== null);
-      const owner = giveBack === null ? null : recordedBy;
-      const turn = this.#turnOf(ref, made, {
-        birth: born,
-        was: null,
+      const made = newborn.born(this.#momentOfBirth(hand.length));
+      giveBackBeyond(hand, made.starts.length);
+      const owner = made.isUnderWay ? recordedBy : null;
+      const turn = made.turn({
+        turn: this.#around.random.id(),
         owner,
         generation: owner === null ? 0 : 1,
-        start: startIn(null, made.row, { timeline: timeline.id, lostForMs: 0 }),
-        dueInMs: giveBack === null ? 0 : null,
+        timeline: timeline.id,
+        lostForMs: 0,
       });
       const deadline = clock.monotonic() + SUBMIT_PATIENCE_MS;
       let inDoubt = false;
@@ -212,80 +211,84 @@ export class Driver {
         return !inDoubt || this.#closed || clock.monotonic() >= deadline;
       }).catch((error: unknown) => {
         // The caller is told; here it is followed up until it is known, for it may be written long after.
-        if (inDoubt) this.#track(this.#followUp(ref, turn));
+        if (inDoubt) this.#track(this.#followUp(newborn, turn));
         throw error;
       });
       if (committed.type === 'refused') {
-        giveBack?.();
+        giveBackBeyond(hand, 0);
         const { row } = committed;
         if (row === null) {
-          if (rounds === 0) throw new Error(`Operation ${ref.id} was refused although nothing has its identity.`);
+          if (rounds === 0) throw new Error(`${ref.id} was refused although nothing has its identity.`);
           // The store failed over, and what had the identity is gone, or the start was refused. On its new timeline this
           // may be the repetition of a submission that is lost, and is not sent at once.
-          if (turn.start !== null) await this.#leave(timeline);
-          return await this.#submit(definition, ref, born, false, rounds - 1);
+          if (restsOnStarts(turn)) await this.#leave(timeline);
+          return await this.#submit(newborn, false, rounds - 1);
         }
         // Written by a repetition whose reply was lost, and moved on since by whoever holds it now.
         return row.born === turn.turn ? { created: true } : { created: false, row };
       }
-      const told = this.#toldBy(committed.receipt);
-      this.#around.watchers.changed(ref);
-      if (giveBack === null) {
+      const { receipt } = committed;
+      const told = this.#toldBy(receipt);
+      for (const changed of made.changes) this.#around.watchers.changed(changed);
+      if (owner === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
-        if (slots.free > 0) this.#wake(ref, 0, 0);
-        else this.#around.onBacklog();
+        if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs);
+        else if (made.waitMs === 0 && slots.free > 0) this.#wake(ref, 0, 0);
+        else if (made.waitMs === 0) this.#around.onBacklog();
         return { created: true };
       }
-      const holding = { definition, idempotencyKey: born.providerKey, input: born.input, worker: recordedBy };
-      const created = { generation: 1, timeline, createdAt: told.now, row: made.row };
-      const held = this.#hold(ref, { ...holding, ...created, told });
-      this.#perform(held, stamp, giveBack);
+      const aggregate = made.after(receipt);
+      const held = this.#hold({ worker: recordedBy, generation: 1, timeline, aggregate, told });
+      this.#performAll(held, made.starts, stamp, hand);
+      this.#goOnLater(held, made);
       return { created: true };
     } catch (error) {
-      giveBack?.();
+      giveBackBeyond(hand, 0);
       throw error;
     }
   }
 
   /** A birth that was given up in doubt: once the store has answered, it is taken up if it is ours. */
-  async #followUp(ref: OperationRef, turn: Turn): Promise<void> {
+  async #followUp({ ref, kind }: Newborn, turn: AnyTurn): Promise<void> {
     const { store, clock } = this.#around;
-    await commit(store, clock, turn, () => this.#closed).then(() => this.#retakeLater(ref), ignored);
+    await commit(store, clock, turn, () => this.#closed).then(() => this.#retakeLater(ref, kind), ignored);
   }
 
   /**
-   * Takes up an operation this worker has just claimed; resolves when it has its slot, or its place in line, or waits.
+   * Takes up an aggregate this worker has just claimed; resolves when it has its slot, or its place in line, or waits.
    * One that cannot be read is left alone, and said.
    */
-  async takeUp(claimed: OperationRow): Promise<void> {
-    const definition = this.#around.definitions.get(claimed.action);
-    if (definition === undefined || this.#closed) return;
-    let row: KernelRow;
+  async takeUp(claimed: AnyRow): Promise<void> {
+    if (this.#closed) return;
+    let aggregate: Aggregate;
     try {
-      row = fromStored(claimed);
-      decode(claimed.input);
+      aggregate = this.#around.aggregateFrom(claimed);
+      for (const { input } of aggregate.members.values()) decode(input);
     } catch (error) {
       const { tenant, id } = claimed;
-      this.#around.logger.error({ operation: id, tenant, error }, 'operation cannot be read by this version');
+      const subject = { [isSagaRow(claimed) ? 'saga' : 'operation']: id, tenant };
+      this.#around.logger.error({ ...subject, error }, `${claimed.id} cannot be read by this version`);
       return this.#track(this.#giveBackUnread(claimed));
     }
-    const { providerKey: idempotencyKey, input, generation, createdAt } = claimed;
     const { id, timeline } = this.#around.worker;
     const worker = claimed.owner ?? id;
     const told = this.#toldBy(claimed);
-    const holding = { definition, idempotencyKey, input, worker, generation, timeline, createdAt, row, told };
-    const held = this.#hold(claimed, holding);
+    const held = this.#hold({ worker, generation: claimed.generation, timeline, aggregate, told });
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
-    if (stateOf(row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held));
+    for (const member of aggregate.members.values()) {
+      if (stateOf(member.row) === 'in-progress') this.#enqueue(held, () => this.#interrupted(held, member.ref.id));
+    }
     this.#enqueue(held, () => this.#goOn(held));
     await held.queue;
   }
 
   /** Leaves an operation, as it is, to a process that can read it; this one meets it again after a pause. */
-  async #giveBackUnread(claimed: OperationRow): Promise<void> {
+  async #giveBackUnread(claimed: AnyRow): Promise<void> {
+    // What was handed over would be claimed again at once, and of a saga more than one thing may be due: then it is
+    // kept, and tried again, by this worker.
+    if (isSagaRow(claimed)) return this.#retakeLater(claimed, 'saga', UNREADABLE_PAUSE_MS);
+    if (claimed.handovers.length > 0) return this.#retakeLater(claimed, 'operation', UNREADABLE_PAUSE_MS);
     const { tenant, id, owner, generation, revision, state, reason, snapshot } = claimed;
-    // What was handed over would be claimed again at once: then it is kept, and tried again, by this worker.
-    if (claimed.handovers.length > 0) return this.#retakeLater(claimed, UNREADABLE_PAUSE_MS);
     const { store, clock, random } = this.#around;
     const turn: Turn = {
       ...{ tenant, id, turn: random.id(), birth: null, was: { owner, generation, revision }, owner: null, generation },
@@ -295,12 +298,12 @@ export class Driver {
     await commit(store, clock, turn, () => this.#closed);
   }
 
-  /** Something was handed over to an operation; applied now if this worker holds it. */
+  /** Something was handed over; applied now if this worker holds it. */
   attend(ref: OperationRef): boolean {
     const held = this.#held.get(keyOf(ref));
     if (held === undefined) return false;
     const apply = async () => {
-      const stored = await this.#around.store.read(ref).catch((error: unknown) => {
+      const stored = await held.aggregate.read(this.#around.store).catch((error: unknown) => {
         // The sweep attends to it again; what is under way goes on meanwhile.
         if (isSagacityError(error) && error.retryable) return null;
         throw error;
@@ -312,7 +315,7 @@ export class Driver {
     return true;
   }
 
-  /** The time an operation waited for has come. */
+  /** The time an aggregate waited for has come. */
   woken(wake: Wake): boolean {
     const held = this.#held.get(keyOf({ tenant: wake.tenant, id: wake.operationId }));
     if (held === undefined) return false;
@@ -323,33 +326,38 @@ export class Driver {
   /** Goes on with what is held and due and stands still: the wake for it was lost. */
   goOnDue(): void {
     for (const held of this.#held.values()) {
-      const isBusy = held.queued > 0 || held.attempt !== null || held.lookup !== null || held.awaitsSlot;
-      const { dueAt } = held.told;
-      if (isBusy || (dueAt !== null && dueAt > this.#storeNow(held.told))) continue;
+      if (held.queued > 0 || !this.#standsStill(held)) continue;
       this.#enqueue(held, () => this.#goOn(held));
     }
   }
 
-  #hold(ref: OperationRef, holding: Holding): Held {
+  /** Nothing of it is being carried out, or something that is not is due. */
+  #standsStill({ aggregate, live, told }: Held): boolean {
+    const now = this.#storeNow(told);
+    const isDue = (dueAt: number | null) => dueAt === null || dueAt <= now;
+    if (aggregate.timers.some(({ dueAt }) => isDue(dueAt))) return true;
+    const members = [...aggregate.members.values()];
+    const isBusy = ({ ref }: Member) => {
+      const { attempt, lookup, awaitsSlot } = live.get(ref.id) ?? idle;
+      return attempt !== null || lookup !== null || awaitsSlot;
+    };
+    if (members.some((member) => !isBusy(member) && isToDo(member) && isDue(member.dueAt))) return true;
+    return !members.some((member) => isBusy(member) || isToDo(member)) && aggregate.timers.length === 0;
+  }
+
+  #hold(holding: Holding): Held {
+    const { ref } = holding.aggregate;
     const before = this.#held.get(keyOf(ref));
     if (before !== undefined) this.#drop(before);
-    const held: Held = {
-      ...holding,
-      ref: { tenant: ref.tenant, id: ref.id },
-      queue: Promise.resolve(),
-      queued: 0,
-      attempt: null,
-      lookup: null,
-      awaitsSlot: false,
-      dropped: false,
-    };
+    const held: Held = { ...holding, live: new Map(), queue: Promise.resolve(), queued: 0, dropped: false };
     this.#held.set(keyOf(ref), held);
     return held;
   }
 
   #drop(held: Held): void {
+    const { ref } = held.aggregate;
     held.dropped = true;
-    if (this.#held.get(keyOf(held.ref)) === held) this.#held.delete(keyOf(held.ref));
+    if (this.#held.get(keyOf(ref)) === held) this.#held.delete(keyOf(ref));
   }
 
   /** Runs `job` when it is its turn, or `otherwise` if the operation is not held any more by then. */
@@ -362,12 +370,10 @@ export class Driver {
       } catch (error) {
         // Nothing is written any more; the next start finds it as the store has it.
         if (this.#closed && isSagacityError(error) && error.retryable) return;
-        this.#around.logger.error(
-          { operation: held.ref.id, tenant: held.ref.tenant, error },
-          'operation could not go on',
-        );
+        const { ref, kind } = held.aggregate;
+        this.#around.logger.error({ [kind]: ref.id, tenant: ref.tenant, error }, `${kind} could not go on`);
         this.#drop(held);
-        this.#retakeLater(held.ref);
+        this.#retakeLater(ref, kind);
       } finally {
         held.queued -= 1;
       }
@@ -375,18 +381,19 @@ export class Driver {
     this.#track(held.queue);
   }
 
-  /** Reads an operation that this worker may own without holding it, and takes it up again if it does. */
-  #retakeLater(ref: OperationRef, pauseMs = RETAKE_PAUSE_MS): void {
+  /** Reads what this worker may own without holding it, and takes it up again if it does. */
+  #retakeLater(ref: OperationRef, kind: AggregateKind, pauseMs = RETAKE_PAUSE_MS): void {
     if (this.#closed) return;
     const { clock, store, worker } = this.#around;
     const cancelTimer = clock.after(pauseMs, () => {
       this.#pauses.delete(cancelTimer);
       if (this.#closed || this.#draining || this.#held.has(keyOf(ref))) return;
-      const retaking = store.read(ref).then(
+      const reading: Promise<AnyRow | null> = kind === 'saga' ? store.readSaga(ref) : store.read(ref);
+      const retaking = reading.then(
         (row) => {
           if (row !== null && row.owner === worker.id && !this.#held.has(keyOf(ref))) void this.takeUp(row);
         },
-        () => this.#retakeLater(ref),
+        () => this.#retakeLater(ref, kind),
       );
       this.#track(retaking);
     });
@@ -404,82 +411,105 @@ export class Driver {
     });
   }
 
-  /** Does what is due, or arms a wake for when it is. */
+  /** Does what is due, and arms a wake for what is not. */
   async #goOn(held: Held): Promise<void> {
-    const { row, told } = held;
-    const { slots } = this.#around;
-    const due = row.timers['due'];
-    const lookup = row.children['lookup'];
-    if (due === undefined && lookup === undefined) {
-      if (stateOf(row) !== 'in-progress') await this.#write(held, { type: 'released' });
+    const { aggregate, told } = held;
+    const now = this.#storeNow(told);
+    let soonestMs: number | null = null;
+    let waits = false;
+    const isDue = (dueAt: number | null): boolean => {
+      waits = true;
+      const waitMs = dueAt === null ? 0 : dueAt - now;
+      if (waitMs > 0) soonestMs = Math.min(soonestMs ?? waitMs, waitMs);
+      return waitMs <= 0;
+    };
+    for (const timer of aggregate.timers) {
+      if (!isDue(timer.dueAt) || this.#draining) continue;
+      // Each of them makes another aggregate, with other timers; what follows from it goes on from there.
+      await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
       return;
     }
-    const waitMs = told.dueAt === null ? 0 : told.dueAt - this.#storeNow(told);
-    if (waitMs > 0) return this.#wake(held.ref, held.generation, waitMs);
-    if (this.#draining) return;
+    for (const member of aggregate.members.values()) {
+      if (stateOf(member.row) === 'in-progress') waits = true;
+      if (isToDo(member) && isDue(member.dueAt) && !this.#draining) this.#goOnWith(held, member);
+    }
+    if (!waits) await this.#write(held, { type: 'released' });
+    else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
+  }
+
+  #goOnWith(held: Held, member: Member): void {
+    const { slots, worker } = this.#around;
+    const live = liveOf(held, member.ref.id);
+    const due = member.row.timers['due'];
+    const lookup = member.row.children['lookup'];
     if (due !== undefined) {
       // A start recorded by a worker that may not send would be a start for nothing.
-      if (!this.#around.worker.isFresh) return this.#wake(held.ref, held.generation, STALE_PAUSE_MS);
-      if (held.awaitsSlot) return;
-      held.awaitsSlot = true;
-      // Waiting for a slot must not hold up what else happens to the operation.
+      if (!worker.isFresh) return this.#wake(held.aggregate.ref, held.generation, STALE_PAUSE_MS);
+      if (live.awaitsSlot) return;
+      live.awaitsSlot = true;
+      // Waiting for a slot must not hold up what else happens to the aggregate.
       this.#track(
         slots.take().then((giveBack) => {
-          held.awaitsSlot = false;
+          live.awaitsSlot = false;
           if (this.#draining) return giveBack();
-          return this.#enqueue(held, () => this.#begin(held, due.generation, giveBack), giveBack);
+          return this.#enqueue(held, () => this.#begin(held, member.ref.id, due.generation, giveBack), giveBack);
         }),
       );
       return;
     }
-    if (lookup !== undefined && held.lookup === null) this.#lookUp(held, lookup.generation);
+    if (lookup !== undefined && live.lookup === null) this.#lookUp(held, member, lookup.generation);
   }
 
-  async #begin(held: Held, generation: number, giveBack: () => void): Promise<void> {
-    const stamp = stampNow(this.#around.clock);
+  async #begin(held: Held, id: string, generation: number, giveBack: Slot): Promise<void> {
     const { worker } = this.#around;
-    let performing = false;
-    try {
-      // Waiting for a slot can outlast the worker; a start of its would be refused when it is to be sent.
-      if (held.worker !== worker.id) return this.#drop(held);
-      if (!worker.isFresh) return this.#wake(held.ref, held.generation, STALE_PAUSE_MS);
-      const written = await this.#write(held, { type: 'due', generation });
-      if (written && stateOf(held.row) === 'in-progress' && !held.dropped) {
-        this.#perform(held, stamp, giveBack);
-        performing = true;
-      }
-    } finally {
-      if (!performing) giveBack();
+    // Waiting for a slot can outlast the worker; a start of its would be refused when it is to be sent.
+    if (held.worker === worker.id && worker.isFresh) {
+      await this.#write(held, ofOperation(id, { type: 'due', generation }), [giveBack]);
+      return;
     }
+    giveBack();
+    if (held.worker !== worker.id) return this.#drop(held);
+    this.#wake(held.aggregate.ref, held.generation, STALE_PAUSE_MS);
   }
 
   /** A start without an end, after a crash: nobody knows, and it is never run again on a guess. */
-  async #interrupted(held: Held): Promise<void> {
-    const attempt = held.row.children['attempt'];
-    if (attempt === undefined || held.attempt !== null) return;
+  async #interrupted(held: Held, id: string): Promise<void> {
+    const attempt = held.aggregate.members.get(id)?.row.children['attempt'];
+    if (attempt === undefined || liveOf(held, id).attempt !== null) return;
     const reason = 'the worker was lost before the outcome was recorded';
     const end = endOf({ type: 'unknown', reason });
-    await this.#write(held, { type: 'attempt.ended', generation: attempt.generation, ...end });
+    await this.#write(held, ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, ...end }));
   }
 
-  #perform(held: Held, stamp: Stamp, giveBack: () => void): void {
+  /** Carries out what a turn has started, each with a slot in hand. */
+  #performAll(held: Held, starts: readonly string[], stamp: Stamp, hand: Slot[]): void {
+    for (const id of starts) {
+      const giveBack = hand.shift() ?? ignored;
+      const member = held.aggregate.members.get(id);
+      if (member === undefined || held.dropped) giveBack();
+      else this.#perform(held, member, stamp, giveBack);
+    }
+  }
+
+  #perform(held: Held, member: Member, stamp: Stamp, giveBack: Slot): void {
     const { clock, worker } = this.#around;
-    const attempt = held.row.children['attempt'];
+    const { definition, idempotencyKey, sendBy, row } = member;
+    const { id } = member.ref;
+    const attempt = row.children['attempt'];
     if (attempt === undefined) return giveBack();
-    const number = contextOf(held.row).history.attempts.length;
-    const input = decode(held.input);
+    const number = contextOf(row).history.attempts.length;
+    const input = decode(member.input);
     const abort = new AbortController();
-    held.attempt = abort;
+    liveOf(held, id).attempt = abort;
     this.#signals.add(abort);
-    const { sendWithinMs, timeoutMs } = contextOf(held.row).policy;
-    const { sendBy, now } = held.told;
+    const { sendWithinMs, timeoutMs } = contextOf(row).policy;
     // Counted from before the start was sent to the store; a resubmission's send-by may end with the key's window.
-    const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - now);
+    const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - held.told.now);
     const performing = perform(
       {
-        definition: held.definition,
+        definition,
         input,
-        idempotencyKey: held.idempotencyKey,
+        idempotencyKey,
         number,
         timeoutMs,
         abort,
@@ -489,19 +519,24 @@ export class Driver {
           if (held.dropped || held.worker !== worker.id || !worker.isFresh) return 'its worker had lost its claim';
           return null;
         },
-        late: (result) => this.#late(held, number, result),
+        late: (result) => this.#late(held, id, number, result),
       },
       clock,
     ).then(({ result, body }) => {
-      giveBack();
-      held.attempt = null;
+      // What follows in the same aggregate may go on in this slot.
+      const hand = held.aggregate.startsAtMost > 0 ? [giveBack] : [];
+      if (hand.length === 0) giveBack();
+      liveOf(held, id).attempt = null;
       this.#signals.delete(abort);
-      const late = () => this.#late(held, number, result);
-      const happening: Happening = { type: 'attempt.ended', generation: attempt.generation, result, body };
+      const late = () => {
+        giveBackBeyond(hand, 0);
+        this.#late(held, id, number, result);
+      };
+      const happening = ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, result, body });
       // Not written: somebody else holds the operation, it was settled meanwhile, or the store has a fault that does
       // not pass. Then it is evidence.
       const record = async () => {
-        const written = await this.#write(held, happening).catch((error: unknown) => {
+        const written = await this.#write(held, happening, hand).catch((error: unknown) => {
           late();
           throw error;
         });
@@ -512,34 +547,36 @@ export class Driver {
     this.#track(performing);
   }
 
-  #lookUp(held: Held, generation: number): void {
+  #lookUp(held: Held, member: Member, generation: number): void {
     const { clock, slots, store } = this.#around;
+    const live = liveOf(held, member.ref.id);
     const abort = new AbortController();
-    held.lookup = abort;
+    live.lookup = abort;
     this.#signals.add(abort);
-    const again = () => this.#wake(held.ref, held.generation, LOOKUP_AGAIN_MS);
+    const again = () => this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
     const looking = slots.take().then(async (giveBack) => {
       try {
         // The store's time, read before the question is asked, bounds what an absence can prove.
-        const stored = await store.read(held.ref);
+        const stored = await held.aggregate.read(store);
         if (held.dropped || this.#draining) return;
         if (stored?.owner !== held.worker || stored.generation !== held.generation) return this.#drop(held);
-        const { definition, idempotencyKey } = held;
-        const { timeoutMs } = contextOf(held.row).policy;
-        const input = decode(held.input);
+        const { definition, idempotencyKey } = member;
+        const { timeoutMs } = contextOf(member.row).policy;
+        const input = decode(member.input);
         const looked = { definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
         const { answer, body } = await lookUp(looked, clock);
         if (this.#draining && abort.signal.aborted) return;
         this.#enqueue(held, async () => {
-          held.lookup = null;
-          if (await this.#write(held, { type: 'lookup.answered', generation, answer, body })) return;
+          live.lookup = null;
+          const answered = ofOperation(member.ref.id, { type: 'lookup.answered', generation, answer, body });
+          if (await this.#write(held, answered)) return;
           if (!held.dropped) await this.#goOn(held);
         });
       } catch (error) {
         // The sweep says once that the store does not answer; each operation in doubt would say it every second.
         const level = isSagacityError(error) && error.retryable ? 'debug' : 'warn';
-        this.#around.logger[level]({ operation: held.ref.id, error }, 'look-up put off');
-        held.lookup = null;
+        this.#around.logger[level]({ operation: member.ref.id, error }, 'look-up put off');
+        live.lookup = null;
         again();
       } finally {
         this.#signals.delete(abort);
@@ -550,16 +587,16 @@ export class Driver {
   }
 
   /** Appends what an attempt brought after it had been given up; the owner's turn applies it. */
-  #late({ ref, timeline }: Held, attempt: number, result: AttemptResult): void {
+  #late({ aggregate, timeline }: Held, operation: string, attempt: number, result: AttemptResult): void {
     if (result.type === 'unknown' || this.#closed) return;
     const evidence: Evidence = {
       ...{ kind: 'evidence', source: 'late-result', attempt, timeline: timeline.id, outcome: result },
     };
     this.#track(
-      this.handOver(ref, evidence, this.newHandoverId()).catch((error: unknown) => {
+      this.handOver(aggregate.ref, { ...evidence, operation }, this.newHandoverId()).catch((error: unknown) => {
         // At a stop nothing is repeated any more: a look-up or a person finds out what this would have told.
         const level = this.#closed && isSagacityError(error) && error.retryable ? 'warn' : 'error';
-        this.#around.logger[level]({ operation: ref.id, error }, 'late result could not be kept');
+        this.#around.logger[level]({ operation, error }, 'late result could not be kept');
       }),
     );
   }
@@ -586,93 +623,93 @@ export class Driver {
     if (!this.attend(ref)) this.#wake(ref, 0, 0);
   }
 
-  async #applyHandovers(held: Held, stored: OperationRow): Promise<void> {
+  async #applyHandovers(held: Held, stored: AnyRow): Promise<void> {
     await this.#write(held, { type: 'handed.over', handovers: stored.handovers });
     if (held.dropped) return;
-    const { history } = contextOf(held.row);
-    if (history.cancelled) held.attempt?.abort(new Error('The operation was cancelled.'));
+    for (const [id, { attempt }] of held.live) {
+      const member = held.aggregate.members.get(id);
+      if (member === undefined || !contextOf(member.row).history.cancelled) continue;
+      attempt?.abort(new Error('The operation was cancelled.'));
+    }
     await this.#goOn(held);
   }
 
   /**
    * Writes the turn that follows from `happening`. False when it was not written: too late to change anything, or the
-   * operation is somebody else's now.
+   * aggregate is somebody else's now. `hand` holds slots for what it may start; what is not used is given back.
    */
-  async #write(held: Held, happening: Happening): Promise<boolean> {
-    const { store, clock, kernel } = this.#around;
+  async #write(held: Held, happening: Happening, hand: Slot[] = []): Promise<boolean> {
+    const { slots, worker, clock } = this.#around;
+    const mayStart = !this.#draining && worker.isFresh && held.worker === worker.id;
+    const stamp = stampNow(clock);
+    try {
+      if (mayStart) hand.push(...handOf(slots, held.aggregate.startsAtMost - hand.length));
+      return await this.#writeWith(held, happening, mayStart ? hand : [], stamp);
+    } finally {
+      giveBackBeyond(hand, 0);
+    }
+  }
+
+  async #writeWith(held: Held, happening: Happening, hand: Slot[], stamp: Stamp): Promise<boolean> {
+    const { store, clock, random, logger, watchers } = this.#around;
+    const { ref, kind } = held.aggregate;
     for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
-      const made = advance(kernel, held.row, held.told.revision, happening, this.#factsOf(held));
+      const made = held.aggregate.advance(happening, this.#momentOf(held, hand.length));
       if (made === null) return false;
-      const waitMs = this.#waitOf(held, made.row);
-      const keeps = stateOf(made.row) === 'in-progress' || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
-      const turn = this.#turnOf(held.ref, made, {
-        birth: null,
+      const { waitMs } = made;
+      giveBackBeyond(hand, made.starts.length);
+      const keeps = made.isUnderWay || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
+      const turn = made.turn({
+        turn: random.id(),
         was: { owner: held.worker, generation: held.generation, revision: held.told.revision },
         owner: keeps ? held.worker : null,
         generation: held.generation,
-        start: startIn(held.row, made.row, { timeline: held.timeline.id, lostForMs: this.#lostForMs(held) }),
-        dueInMs: waitMs,
+        timeline: held.timeline.id,
+        lostForMs: this.#lostForMs(held),
       });
       const committed = await commit(store, clock, turn, () => this.#closed);
       if (committed.type === 'written') {
-        held.row = made.row;
+        held.aggregate = made.after(committed.receipt);
         held.told = this.#toldBy(committed.receipt);
-        if (stateOf(made.row) !== 'in-progress') held.attempt?.abort(new Error('The outcome is known from elsewhere.'));
+        for (const [id, { attempt }] of held.live) {
+          const member = held.aggregate.members.get(id);
+          if (member === undefined || stateOf(member.row) !== 'in-progress')
+            attempt?.abort(new Error('The outcome is known from elsewhere.'));
+        }
         if (!keeps) this.#drop(held);
-        if (waitMs !== null && keeps && waitMs <= 0) this.#enqueue(held, () => this.#goOn(held));
-        else if (waitMs !== null) this.#wake(held.ref, held.generation, waitMs);
-        this.#around.watchers.changed(held.ref, made.answers);
+        this.#performAll(held, made.starts, stamp, hand);
+        this.#goOnLater(held, made);
+        for (const changed of made.changes) watchers.changed(changed, made.answers);
+        made.afterwards(logger);
         return true;
       }
       const { row } = committed;
       const stillOurs =
         row?.owner === held.worker && row.generation === held.generation && row.revision === held.told.revision;
-      if (knowsLess(row, held) || (stillOurs && turn.start !== null && !isOutsideWindow(turn.start, row))) {
+      if (knowsLess(row, held) || (stillOurs && restsOnStarts(turn) && !isOutsideWindow(turn, row))) {
         this.#drop(held);
         const followed = await this.#leave(held.timeline);
         if (!followed && stillOurs) break;
         return false;
       }
       if (!stillOurs) {
-        this.#around.logger.debug({ operation: held.ref.id }, 'claim lost: another worker holds the operation');
+        logger.debug({ [kind]: ref.id }, 'claim lost: another worker holds it');
         this.#drop(held);
         // Moved on in our own name: a turn that had been in doubt was carried out after its repetition was refused.
         if (row?.owner === held.worker && row.generation === held.generation) void this.takeUp(row);
         return false;
       }
+      held.aggregate = held.aggregate.readAgain(row);
       held.told = this.#toldBy(row);
     }
-    throw new Error(`The store refused a turn of operation ${held.ref.id} although its fence holds.`);
+    throw new Error(`The store refused a turn of ${kind} ${ref.id} although its fence holds.`);
   }
 
-  /** How long until the next thing is due; what was waited for already goes on from where it stands. */
-  #waitOf(held: Held, row: KernelRow): number | null {
-    const wait = waitOf(row);
-    if (wait === null) return null;
-    const { dueAt } = held.told;
-    const waitedAlready = waitOf(held.row)?.id === wait.id && dueAt !== null;
-    return waitedAlready ? Math.max(0, dueAt - this.#storeNow(held.told)) : wait.delayMs;
-  }
-
-  #turnOf(
-    ref: OperationRef,
-    made: Advance,
-    as: Pick<Turn, 'birth' | 'was' | 'owner' | 'generation' | 'start' | 'dueInMs'>,
-  ): Turn {
-    const { snapshot, output } = toStored(made.row);
-    return {
-      tenant: ref.tenant,
-      id: ref.id,
-      turn: this.#around.random.id(),
-      ...as,
-      state: stateOf(made.row),
-      reason: contextOf(made.row).reason,
-      contradicted: made.contradicted,
-      snapshot,
-      output,
-      records: made.records,
-      takes: made.takes,
-    };
+  /** What a written turn left to be done: now, or when it is due. */
+  #goOnLater(held: Held, { waitMs }: Made): void {
+    if (waitMs === null) return;
+    if (waitMs <= 0 && !held.dropped) this.#enqueue(held, () => this.#goOn(held));
+    else this.#wake(held.aggregate.ref, held.generation, waitMs);
   }
 
   /**
@@ -691,16 +728,24 @@ export class Driver {
     }
   }
 
-  #factsOf({ told, timeline, createdAt }: Held): Facts {
-    const { sendBy, windowEndsAt } = told;
-    const lostStartOn = this.#isBeforeVerified(timeline, createdAt) ? timeline.id : null;
-    return { now: this.#storeNow(told), sendBy, windowEndsAt, lostStartOn, random: this.#around.random.number() };
+  #momentOf({ told, timeline }: Held, slots: number): Moment {
+    const { random } = this.#around;
+    const now = this.#storeNow(told);
+    const factsOf = ({ createdAt, sendBy, windowEndsAt }: Times) => {
+      const lostStartOn = this.#isBeforeVerified(timeline, createdAt) ? timeline.id : null;
+      return { now, sendBy, windowEndsAt, lostStartOn, random: random.number() };
+    };
+    return { now, factsOf, mayBeRepeated: this.#isBeforeVerified(timeline, now), slots };
   }
 
   /** A birth is started only when nothing can be lost of it, and what is due later is judged again then. */
-  #factsOfBirth(): Facts {
+  #momentOfBirth(slots: number): Moment {
     const { clock, random } = this.#around;
-    return { now: clock.now(), sendBy: null, windowEndsAt: null, lostStartOn: null, random: random.number() };
+    const now = clock.now();
+    const factsOf = () => ({
+      ...{ now, sendBy: null, windowEndsAt: null, lostStartOn: null, random: random.number() },
+    });
+    return { now, factsOf, mayBeRepeated: false, slots };
   }
 
   /** What a fail-over has lost may belong to an operation that was created at this time. */
@@ -728,9 +773,8 @@ export class Driver {
     return now + (this.#around.clock.monotonic() - heardAt.monotonic);
   }
 
-  #toldBy(receipt: Receipt): Told {
-    const { revision, now, dueAt, sendBy, windowEndsAt } = receipt;
-    this.#lastTold = { revision, now, dueAt, sendBy, windowEndsAt, heardAt: stampNow(this.#around.clock) };
+  #toldBy({ revision, now }: Pick<AnyReceipt, 'revision' | 'now'>): Told {
+    this.#lastTold = { revision, now, heardAt: stampNow(this.#around.clock) };
     return this.#lastTold;
   }
 
@@ -754,12 +798,41 @@ const SUBMIT_PATIENCE_MS = 30_000;
 
 function ignored(): void {}
 
-/** The store has forgotten what it had acknowledged: it failed over. */
-function knowsLess(row: OperationRow | null, { generation, told }: Held): boolean {
-  return row === null || row.generation < generation || row.revision < told.revision;
+/** Nothing is carried out. */
+const idle: Readonly<Live> = { attempt: null, lookup: null, awaitsSlot: false };
+
+function liveOf({ live }: Held, id: string): Live {
+  const known = live.get(id) ?? { ...idle };
+  live.set(id, known);
+  return known;
 }
 
-/** The start was refused because its window is over; read later than that, so a window that is open was open. */
-function isOutsideWindow({ insideWindow }: Start, { windowEndsAt, now }: OperationRow): boolean {
-  return insideWindow && (windowEndsAt === null || now >= windowEndsAt);
+/** An attempt or a look-up is to be carried out, now or when it is due. */
+function isToDo({ row }: Member): boolean {
+  return row.timers['due'] !== undefined || row.children['lookup'] !== undefined;
+}
+
+function ofOperation(id: string, what: OperationHappening): Happening {
+  return { type: 'operation', id, what };
+}
+
+/** Slots that are free, up to `atMost`. */
+function handOf(slots: Slots, atMost: number): Slot[] {
+  const hand: Slot[] = [];
+  while (hand.length < atMost) {
+    const slot = slots.tryTake();
+    if (slot === null) break;
+    hand.push(slot);
+  }
+  return hand;
+}
+
+/** Keeps the first `count` and gives back the rest. */
+function giveBackBeyond(hand: Slot[], count: number): void {
+  for (const giveBack of hand.splice(count)) giveBack();
+}
+
+/** The store has forgotten what it had acknowledged: it failed over. */
+function knowsLess(row: AnyRow | null, { generation, told }: Held): boolean {
+  return row === null || row.generation < generation || row.revision < told.revision;
 }

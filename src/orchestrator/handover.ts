@@ -42,7 +42,39 @@ export interface Verified extends LookupAnswer {
   readonly changedAt: number;
 }
 
-export type HandedOver = Evidence | Verdict | Cancellation | Verified;
+/** Said of an operation. */
+export type SaidOfOperation = Evidence | Verdict | Cancellation | Verified | CompensationVerdict;
+
+/** A person's decision about an effect whose inverse was refused. */
+export interface CompensationVerdict extends Omit<Verdict, 'kind' | 'outcome'> {
+  readonly kind: 'compensation-verdict';
+  /** They took it back by hand, or it stands. */
+  readonly effect: 'taken-back' | 'left-standing';
+}
+
+/** A saga is to end as it stands: nothing more is done, and nothing taken back. */
+export interface Termination extends Omit<Cancellation, 'kind'> {
+  readonly kind: 'terminate';
+}
+
+/** What has succeeded is to be taken back, at a person's word. */
+export interface CompensationRequest extends Omit<Cancellation, 'kind'> {
+  readonly kind: 'compensate';
+}
+
+/** An event from outside for the chart of a saga. */
+export interface SignalGiven {
+  readonly kind: 'signal';
+  readonly event: { readonly type: string };
+  /** Who sends it twice says the same here. */
+  readonly eventId: string;
+}
+
+/** Said of a saga. */
+export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven;
+
+/** `operation`: of a saga, the operation that it is about. */
+export type HandedOver = (SaidOfOperation & { readonly operation?: string }) | SaidOfSaga;
 
 export function toBody(said: HandedOver): Json {
   return encode(said, { onUnsupported: 'mark' });

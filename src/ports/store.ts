@@ -123,7 +123,9 @@ export type Transaction =
 /** What is written here commits with the caller's transaction, or not at all. Nothing is repeated and nothing in doubt. */
 export interface StoreInTransaction {
   turn(turn: Turn): Promise<Receipt | null>;
+  sagaTurn(turn: SagaTurn): Promise<SagaReceipt | null>;
   readByIdentity(identity: Identity): Promise<OperationRow | null>;
+  readSagaByIdentity(identity: SagaIdentity): Promise<SagaRow | null>;
 }
 
 /**

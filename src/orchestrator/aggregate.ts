@@ -1,0 +1,164 @@
+/**
+ * What has one owner and moves by one turn at a time: a saga with its operations, or an operation that stands alone.
+ * It is a value: a turn makes another one, which counts once the store has written it. The driver holds aggregates and
+ * knows nothing of what is inside, except the operations that have to be carried out.
+ */
+
+import type { Json } from '../domain/json.ts';
+import type { Facts } from '../domain/policy.ts';
+import type { Operation } from '../define/operation.ts';
+import type { KernelRow } from '../kernel/row.ts';
+import type { Logger } from '../ports/logger.ts';
+import type {
+  Fence,
+  Handover,
+  OperationRef,
+  OperationRow,
+  Receipt,
+  SagaReceipt,
+  SagaRow,
+  SagaTurn,
+  Store,
+  Turn,
+} from '../ports/store.ts';
+import type { HandoverAnswer, OperationHappening } from './advance.ts';
+
+/** An operation as who drives it knows it. */
+export interface Member {
+  readonly ref: OperationRef;
+  readonly definition: Operation;
+  readonly idempotencyKey: string;
+  /** As recorded; decoded anew for every call, so that nobody who holds a copy can change what is sent. */
+  readonly input: Json;
+  readonly createdAt: number;
+  readonly revision: number;
+  readonly sendBy: number | null;
+  readonly windowEndsAt: number | null;
+  /** When it is due; null: at once. */
+  readonly dueAt: number | null;
+  readonly row: KernelRow;
+}
+
+export type Times = Pick<Member, 'createdAt' | 'sendBy' | 'windowEndsAt'>;
+
+/** What is known at the moment of a turn. */
+export interface Moment {
+  /** The store's time, as far as this process can tell. */
+  readonly now: number;
+  readonly factsOf: (times: Times) => Facts;
+  /** What a fail-over may have lost of an operation that is born now: then it is not sent at once. */
+  readonly mayBeRepeated: boolean;
+  /** Attempts that may be started with the turn, beside one that is due. */
+  readonly slots: number;
+}
+
+export type Happening =
+  | { readonly type: 'operation'; readonly id: string; readonly what: OperationHappening }
+  | { readonly type: 'timer'; readonly name: string; readonly generation: number }
+  | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
+  /** Nothing happened; it is given back. */
+  | { readonly type: 'released' };
+
+/** Whose the aggregate is once the turn is written, and what it was before. */
+export interface WrittenAs {
+  readonly turn: string;
+  readonly was: Fence;
+  readonly owner: string | null;
+  readonly generation: number;
+  /** The timeline that a start in the turn rests on, and how long ago a start that is lost may have been recorded. */
+  readonly timeline: string;
+  readonly lostForMs: number;
+}
+
+/** What a turn leads to once it is written. */
+interface Leading {
+  /** How long until the next thing is due; null: it waits for something from outside. */
+  readonly waitMs: number | null;
+  /** An attempt is in flight then. */
+  readonly isUnderWay: boolean;
+  /** Operations whose attempt is started by it. */
+  readonly starts: readonly string[];
+  /** Everything whose history it adds to. */
+  readonly changes: readonly OperationRef[];
+  readonly after: (receipt: AnyReceipt) => Aggregate;
+}
+
+/** A turn that can be written. */
+export interface Made extends Leading {
+  /** What became of each hand-over, for those who wait for it. */
+  readonly answers: ReadonlyMap<string, HandoverAnswer>;
+  readonly turn: (as: WrittenAs) => AnyTurn;
+  /** Done once it is written, at most once: what must not be missed is an operation. */
+  readonly afterwards: (logger: Logger) => void;
+}
+
+/** The first turn of an aggregate. */
+export interface Born extends Leading {
+  readonly turn: (as: Omit<WrittenAs, 'was'>) => AnyTurn;
+}
+
+/** An aggregate that is to be created. */
+export interface Newborn {
+  readonly kind: AggregateKind;
+  readonly ref: OperationRef;
+  /** As {@link Aggregate.startsAtMost}, with its first turn. */
+  readonly startsAtMost: number;
+  /** Throws what makes its creation impossible; nothing is written then. */
+  born(moment: Moment): Born;
+}
+
+export type AggregateKind = 'operation' | 'saga';
+
+export interface Timer {
+  readonly name: string;
+  readonly generation: number;
+  readonly dueAt: number;
+}
+
+export interface Aggregate {
+  readonly kind: AggregateKind;
+  readonly ref: OperationRef;
+  /** How many attempts one turn may start beside the one that is due. */
+  readonly startsAtMost: number;
+  readonly members: ReadonlyMap<string, Member>;
+  /** What it waits for beside its operations. */
+  readonly timers: readonly Timer[];
+  /** The turn that follows, or null when it came too late to change anything. */
+  advance(happening: Happening, moment: Moment): Made | null;
+  /** What the store has of it. */
+  read(store: Pick<Store, 'read' | 'readSaga'>): Promise<AnyRow | null>;
+  /** The same aggregate with the times that the store tells, which has not moved on. */
+  readAgain(row: AnyRow): Aggregate;
+}
+
+export type AnyTurn = Turn | SagaTurn;
+export type AnyReceipt = Receipt | SagaReceipt;
+export type AnyRow = OperationRow | SagaRow;
+
+export function isSagaTurn(turn: AnyTurn): turn is SagaTurn {
+  return 'operations' in turn;
+}
+
+export function isSagaRow(row: AnyRow): row is SagaRow {
+  return 'operations' in row;
+}
+
+/** It is written only while the store is on the timeline that it was made for. */
+export function restsOnStarts(turn: AnyTurn): boolean {
+  return isSagaTurn(turn) ? turn.timeline !== null : turn.start !== null;
+}
+
+/** A start in it was refused because its window is over; read later than that, so a window that is open was open. */
+export function isOutsideWindow(turn: AnyTurn, row: AnyRow): boolean {
+  const isOver = (windowEndsAt: number | null | undefined) => windowEndsAt == null || row.now >= windowEndsAt;
+  if (isSagaTurn(turn) && isSagaRow(row)) {
+    const ends = new Map(row.operations.map(({ id, windowEndsAt }) => [id, windowEndsAt]));
+    return turn.operations.some(({ id, start }) => start?.insideWindow === true && isOver(ends.get(id)));
+  }
+  return !isSagaTurn(turn) && !isSagaRow(row) && turn.start?.insideWindow === true && isOver(row.windowEndsAt);
+}
+
+/** What is said about an operation is handed over to whoever owns it. */
+export function aggregateOf({ tenant, id, saga }: OperationRow): OperationRef {
+  return { tenant, id: saga ?? id };
+}

@@ -1,0 +1,114 @@
+/**
+ * Definitions as they are driven: operations by action, sagas by name and version with their chart prepared once. What
+ * cannot be run durably, or would mean two things by one name, is refused here, before anything is stored.
+ */
+
+import { definitionInvalid } from '../domain/errors.ts';
+import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
+import { type Chain, isSaga, type Part, type Saga } from '../define/saga.ts';
+import { sagaMachine } from '../../machines/saga.ts';
+import { structuralHash } from '../kernel/hash.ts';
+import { type Kernel, kernelOf } from '../kernel/kernel.ts';
+
+/** A saga that can be driven. */
+export interface RunnableSaga {
+  readonly definition: Saga;
+  readonly name: string;
+  readonly version: number;
+  /** The structure of its chart. */
+  readonly hash: string;
+  readonly kernel: Kernel;
+  /** Made by the builder: its chart takes cancellations and deadlines itself, and its context is known. */
+  readonly isChain: boolean;
+  /** By the id of the actor that waits for it. */
+  readonly steps: ReadonlyMap<string, SagaStep>;
+}
+
+export interface SagaStep {
+  readonly step: string;
+  readonly operation: Operation;
+  readonly compensate: Compensation | null;
+}
+
+export interface Registry {
+  readonly operations: ReadonlyMap<string, Operation>;
+  /** By {@link sagaLabel}. */
+  readonly sagas: ReadonlyMap<string, RunnableSaga>;
+}
+
+export function sagaLabel({ name, version }: { readonly name: string; readonly version: number }): string {
+  return `${name}@${version}`;
+}
+
+/** The definitions by name, with everything they name themselves; two different ones of one name are refused. */
+export function registered(given: readonly unknown[]): Registry {
+  const operations = new Map<string, Operation>();
+  const sagas = new Map<string, RunnableSaga>();
+  const registerOperation = (definition: Operation): void => {
+    const known = operations.get(definition.action);
+    if (known === definition) return;
+    if (known !== undefined) {
+      throw definitionInvalid(
+        `Two definitions share the action ${definition.action}.`,
+        'An action names one effect: give one of them another name.',
+        { action: definition.action },
+      );
+    }
+    operations.set(definition.action, definition);
+    registerInverse(definition.compensate);
+  };
+  const registerInverse = (compensate: Compensation | null): void => {
+    if (compensate !== null && 'operation' in compensate) registerOperation(compensate.operation);
+  };
+  const registerSaga = (definition: Saga): void => {
+    const label = sagaLabel(definition);
+    const known = sagas.get(label);
+    if (known?.definition === definition) return;
+    if (known !== undefined) {
+      throw definitionInvalid(
+        `Two definitions share the saga ${definition.name} in version ${definition.version}.`,
+        'Give the newer one the next version, or the other one another name.',
+        { saga: definition.name, version: definition.version },
+      );
+    }
+    const saga = runnable(definition);
+    sagas.set(label, saga);
+    for (const { operation, compensate } of saga.steps.values()) {
+      registerOperation(operation);
+      registerInverse(compensate);
+    }
+  };
+  for (const definition of given) {
+    if (isOperation(definition)) registerOperation(definition);
+    else if (isSaga(definition)) registerSaga(definition);
+    else {
+      throw definitionInvalid(
+        'definitions holds something that is neither an operation nor a saga.',
+        'List what operation() and saga() returned.',
+      );
+    }
+  }
+  return { operations, sagas };
+}
+
+function runnable(definition: Saga): RunnableSaga {
+  const { name, version, flow } = definition;
+  const machine = sagaMachine(definition);
+  const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine();
+  return {
+    ...{ definition, name, version, steps },
+    hash: structuralHash(machine),
+    kernel: kernelOf(machine),
+    isChain: flow.type === 'chain',
+  };
+}
+
+function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
+  const steps = new Map<string, SagaStep>();
+  const walk = (part: Part): void => {
+    if (part.type === 'parallel') for (const branch of Object.values(part.branches)) branch.forEach(walk);
+    else steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
+  };
+  parts.forEach(walk);
+  return steps;
+}

@@ -1,0 +1,120 @@
+/**
+ * How far a saga has come: its chart, and the ledger of its operations as references. What an operation was given and
+ * what came of it stands in the operation's own row; here it is taken in when a row is read and left out when it is
+ * written, so that nothing is kept twice and nothing can disagree.
+ */
+
+import { decode, encode } from '../domain/codec.ts';
+import type { Json } from '../domain/json.ts';
+import { isSettled } from '../domain/operation-state.ts';
+import type { KernelRow } from '../kernel/row.ts';
+import type { SagaRow } from '../ports/store.ts';
+import type { Member } from './aggregate.ts';
+import { contextOf, stateOf } from './row.ts';
+import type { RunnableSaga } from './runnable.ts';
+
+/** An operation of the saga in its ledger. */
+export interface Entry {
+  /** Of the operation. */
+  readonly id: string;
+  readonly step: string;
+  /** What of the chart waits for it; null: it is an inverse. */
+  readonly actor: { readonly id: string; readonly generation: number } | null;
+  /** The operation that it takes back; null: it takes nothing back. */
+  readonly undoes: string | null;
+  /** The chart has left the state that waited for it. */
+  readonly isLeft: boolean;
+  /** The chart has been told how it ended. */
+  readonly isTold: boolean;
+  /** Its compensation has begun. */
+  readonly compensationBegun: boolean;
+  /** Its place in the order in which operations settled; null: it has not. */
+  readonly settledAs: number | null;
+}
+
+/** Why a saga is taken back. */
+export interface CompensationCause {
+  readonly step: string | null;
+  readonly code: string;
+}
+
+export interface Compensating {
+  readonly cause: CompensationCause;
+  /** What of the chart waits for its end; null: the chart stands still, and the saga ends with it. */
+  readonly actor: { readonly id: string; readonly generation: number } | null;
+  readonly isDone: boolean;
+}
+
+/** The chart's own code made its turn impossible. */
+export interface Fault {
+  readonly message: string;
+  /** How often in a row. */
+  readonly times: number;
+}
+
+export interface Course {
+  readonly chart: KernelRow;
+  readonly entries: readonly Entry[];
+  readonly compensation: Compensating | null;
+  /** Asked for while it was open whether the pivot succeeds. */
+  readonly asked: 'cancelled' | 'timed-out' | null;
+  /** It ends as it stands. */
+  readonly isTerminated: boolean;
+  /** The chart is not moved any more. */
+  readonly isFrozen: boolean;
+  readonly fault: Fault | null;
+  /** Ids of the events from outside that the chart has been given. */
+  readonly heard: readonly string[];
+}
+
+/** The context of a chart that the builder made. */
+interface ChainContext {
+  readonly input: unknown;
+  readonly outputs: Readonly<Record<string, unknown>>;
+}
+
+/** What is stored of it. */
+export function toStoredCourse(course: Course, saga: RunnableSaga, members: ReadonlyMap<string, Member>): Json {
+  const { chart } = course;
+  const kept = saga.isChain ? withoutKnown(chart.context as ChainContext, course, members) : chart.context;
+  const children = Object.entries(chart.children).map(([id, { src, generation }]) => [id, { src, generation }] as const);
+  return encode(
+    { ...course, chart: { ...chart, context: kept, children: Object.fromEntries(children) } },
+    { onUnsupported: 'refuse', rootName: 'snapshot' },
+  );
+}
+
+export function fromStoredCourse(row: SagaRow, saga: RunnableSaga, members: ReadonlyMap<string, Member>): Course {
+  // Written by `toStoredCourse`.
+  const course = decode(row.snapshot) as Course;
+  if (!saga.isChain) return course;
+  const { outputs } = course.chart.context as Pick<ChainContext, 'outputs'>;
+  const known = { ...outputs, ...outputsIn(course, members) };
+  return { ...course, chart: { ...course.chart, context: { input: decode(row.input), outputs: known } } };
+}
+
+/** What a chart of the builder knows and its saga's rows do not: an output that a person stated. */
+function withoutKnown({ outputs }: ChainContext, course: Course, members: ReadonlyMap<string, Member>) {
+  const known = outputsIn(course, members);
+  const own = Object.entries(outputs).filter(([step]) => !Object.hasOwn(known, step));
+  return { outputs: Object.fromEntries(own) };
+}
+
+/** The outputs by step of what the chart has been told that it succeeded. */
+function outputsIn({ entries }: Course, members: ReadonlyMap<string, Member>): Readonly<Record<string, unknown>> {
+  const told = entries.flatMap(({ id, step, isTold, undoes }) => {
+    const member = members.get(id);
+    if (!isTold || undoes !== null || member === undefined) return [];
+    const { result } = contextOf(member.row).history;
+    const hasSucceeded = isSettled(stateOf(member.row)) ? stateOf(member.row) !== 'failed' : result !== null;
+    return hasSucceeded ? [[step, outputOf(member)] as const] : [];
+  });
+  return Object.fromEntries(told);
+}
+
+/** What an operation that has succeeded brought. */
+export function outputOf({ row }: Member): unknown {
+  const { result } = contextOf(row).history;
+  // An output in the history is JSON: it is encoded when its attempt ends.
+  return result === null ? undefined : decode(result.output as Json);
+}

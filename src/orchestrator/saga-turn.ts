@@ -1,0 +1,689 @@
+/**
+ * One turn of a saga, computed: what happened to the chart or to one of its operations goes in; the next chart, every
+ * operation it changes or begins, and the records of both come out. Pure: nothing has happened until the store has
+ * written all of it. Whatever the author's own code makes impossible is a fault of the definition: then the chart
+ * stays where it was, what was learnt about operations is kept, and the saga waits for a person or another version.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { fingerprintOf } from '../domain/canonical.ts';
+import { decode, encode } from '../domain/codec.ts';
+import { operationId, providerKey, scopeOf } from '../domain/idempotency.ts';
+import type { Json } from '../domain/json.ts';
+import { operationFailed } from '../domain/operation-failed.ts';
+import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
+import type { SagaState } from '../domain/saga-state.ts';
+import type { Compensation, Operation } from '../define/operation.ts';
+import { validate } from '../define/schema.ts';
+import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
+import type { KernelEvent, KernelRow } from '../kernel/row.ts';
+import type { Birth, Handover, NewRecord, OperationRef } from '../ports/store.ts';
+import { type Advance, advance, birth, type HandoverAnswer, type OperationHappening } from './advance.ts';
+import type { Happening, Member, Moment } from './aggregate.ts';
+import { fromBody, type SaidOfSaga } from './handover.ts';
+import { contextOf, stateOf } from './row.ts';
+import type { RunnableSaga, SagaStep } from './runnable.ts';
+import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
+import { type CompensationCause, type Course, type Entry, outputOf } from './saga-course.ts';
+
+/** What a turn changes of one operation. */
+export interface MemberChange {
+  /** Null: it is born with this turn. */
+  readonly before: Member | null;
+  readonly birth: Birth | null;
+  readonly definition: Operation;
+  readonly row: KernelRow;
+  readonly records: readonly NewRecord[];
+  readonly contradicted: boolean;
+}
+
+/** A turn that can be written. */
+export interface SagaAdvance {
+  readonly course: Course;
+  readonly state: SagaState;
+  readonly reason: EscalationReason | null;
+  /** By the id of the operation. */
+  readonly changes: ReadonlyMap<string, MemberChange>;
+  readonly starts: readonly string[];
+  readonly records: readonly NewRecord[];
+  readonly takes: readonly string[];
+  readonly answers: ReadonlyMap<string, HandoverAnswer>;
+  /** What the chart wants done that is no operation and no timer. */
+  readonly effects: readonly Effect[];
+  /** The chart's output, once it has ended with one. */
+  readonly output: { readonly value: Json } | null;
+}
+
+/** What a turn is computed from. */
+export interface SagaNow {
+  readonly saga: RunnableSaga;
+  /** Of operations. */
+  readonly kernel: Kernel;
+  readonly ref: OperationRef;
+  readonly key: string;
+  readonly course: Course;
+  readonly members: ReadonlyMap<string, Member>;
+}
+
+export const DEADLINE = 'deadline';
+export const FAULT = 'fault';
+export const MISSING = 'missing';
+
+export function chartTimer(id: string): string {
+  return `timer ${id}`;
+}
+
+/** The first turn of a saga. Throws the KernelFault of a chart that cannot even begin. */
+export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
+  const first = repeatable(() => now.saga.kernel.start({ input }));
+  const making = new Making({ ...now, course: { ...unbegun, chart: first.row }, members: new Map() }, moment);
+  making.begin(first);
+  return making.made();
+}
+
+const unbegun: Omit<Course, 'chart'> = {
+  entries: [],
+  compensation: null,
+  asked: null,
+  isTerminated: false,
+  isFrozen: false,
+  fault: null,
+  heard: [],
+};
+
+/** The turn that follows from what happened, or null when it came too late to change anything. */
+export function sagaAdvance(now: SagaNow, happening: Happening, moment: Moment): SagaAdvance | null {
+  const making = new Making(now, moment);
+  return making.takes(happening) ? making.made() : null;
+}
+
+/** The chart's own code gives the same when it is run again, or it is at fault. */
+function repeatable(turn: () => KernelTurn): KernelTurn;
+function repeatable(turn: () => KernelTurn | null): KernelTurn | null;
+function repeatable(turn: () => KernelTurn | null): KernelTurn | null {
+  const first = turn();
+  if (isDeepStrictEqual(first, turn())) return first;
+  throw new Error(
+    'It gives another result when it is computed again. Guards, assignments, inputs and delays may not use clocks or ' +
+      'chance; give them what they need with the input or with an event.',
+  );
+}
+
+class Making {
+  readonly #now: SagaNow;
+  readonly #moment: Moment;
+  readonly #changes = new Map<string, MemberChange>();
+  readonly #starts: string[] = [];
+  readonly #records: NewRecord[] = [];
+  readonly #effects: Effect[] = [];
+  readonly #answers = new Map<string, HandoverAnswer>();
+  readonly #taken: string[] = [];
+  readonly #visited: unknown[] = [];
+  #course: Course;
+  #slots: number;
+  /** Why the chart would begin to take back in the step that it is making. */
+  #cause: CompensationCause | null = null;
+  #moved = false;
+
+  constructor(now: SagaNow, moment: Moment) {
+    this.#now = now;
+    this.#moment = moment;
+    this.#course = now.course;
+    this.#slots = moment.mayBeRepeated ? 0 : moment.slots;
+  }
+
+  begin(first: KernelTurn): void {
+    this.#follow(first, null);
+    this.#goOn();
+  }
+
+  /** False when it came too late to change anything. */
+  takes(happening: Happening): boolean {
+    switch (happening.type) {
+      case 'operation':
+        if (!this.#advance(happening.id, happening.what)) return false;
+        break;
+      case 'timer':
+        if (!this.#fire(happening.name, happening.generation)) return false;
+        break;
+      case 'handed.over':
+        this.#takeOver(happening.handovers);
+        break;
+      case 'released':
+        break;
+    }
+    this.#goOn();
+    return true;
+  }
+
+  made(): SagaAdvance {
+    const { state, reason } = this.#standing();
+    const { chart } = this.#course;
+    const states = this.#visited.filter((value, at) => at === 0 || !isDeepStrictEqual(value, this.#visited[at - 1]));
+    const moved: NewRecord[] = this.#moved ? [recordOf('moved', { states })] : [];
+    return {
+      ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
+      records: [...this.#records, ...moved],
+      ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
+      output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
+    };
+  }
+
+  /** Everything that follows from what is known, until nothing more follows. */
+  #goOn(): void {
+    for (;;) {
+      const before = [this.#course, this.#changes.size, ...this.#changes.values()];
+      this.#noteSettled();
+      this.#tellOriginals();
+      this.#tellChart();
+      this.#giveUpUnsent();
+      this.#compensate();
+      const after = [this.#course, this.#changes.size, ...this.#changes.values()];
+      if (before.length === after.length && before.every((value, at) => value === after[at])) return;
+    }
+  }
+
+  // ── The ledger ──
+
+  #memberOf(id: string): Pick<Member, 'row' | 'definition'> | undefined {
+    return this.#changes.get(id) ?? this.#now.members.get(id);
+  }
+
+  #ledger(): readonly Standing[] {
+    return this.#course.entries.flatMap((entry) => {
+      const member = this.#memberOf(entry.id);
+      return member === undefined ? [] : [{ entry, member, compensate: this.#compensateOf(entry) }];
+    });
+  }
+
+  #compensateOf({ actor }: Entry): Compensation | null {
+    return actor === null ? null : (this.#now.saga.steps.get(actor.id)?.compensate ?? null);
+  }
+
+  #amend(id: string, change: Partial<Entry>): void {
+    const entries = this.#course.entries.map((entry) => (entry.id === id ? { ...entry, ...change } : entry));
+    this.#course = { ...this.#course, entries };
+  }
+
+  /** False when it came too late. */
+  #advance(id: string, what: OperationHappening): boolean {
+    const changed = this.#changes.get(id);
+    const before = changed?.before ?? this.#now.members.get(id) ?? null;
+    const row = changed?.row ?? before?.row;
+    const definition = changed?.definition ?? before?.definition;
+    if (row === undefined || definition === undefined) return false;
+    const times = before ?? this.#timesOfBirth();
+    const made = advance(this.#now.kernel, row, before?.revision ?? 0, what, this.#moment.factsOf(times));
+    if (made === null) return false;
+    this.#changes.set(id, {
+      ...{ before, definition, birth: changed?.birth ?? null },
+      row: made.row,
+      records: [...(changed?.records ?? []), ...made.records],
+      contradicted: made.contradicted || changed?.contradicted === true,
+    });
+    for (const [handoverId, answer] of made.answers) this.#answers.set(handoverId, answer);
+    this.#taken.push(...made.takes);
+    if (what.type === 'due' && stateOf(made.row) === 'in-progress') this.#starts.push(id);
+    return true;
+  }
+
+  #timesOfBirth() {
+    return { createdAt: this.#moment.now, sendBy: null, windowEndsAt: null };
+  }
+
+  #noteSettled(): void {
+    let next = Math.max(0, ...this.#course.entries.map(({ settledAs }) => settledAs ?? 0)) + 1;
+    for (const { entry, member } of this.#ledger()) {
+      if (entry.settledAs !== null || !isSettled(stateOf(member.row))) continue;
+      this.#amend(entry.id, { settledAs: next });
+      next += 1;
+    }
+  }
+
+  /** How an inverse ended is told to what it takes back. */
+  #tellOriginals(): void {
+    for (const { entry, member } of this.#ledger()) {
+      const { undoes } = entry;
+      if (undoes === null || entry.isTold || entry.settledAs === null) continue;
+      const { code } = contextOf(member.row);
+      this.#advance(undoes, {
+        type: 'told',
+        event:
+          stateOf(member.row) === 'succeeded'
+            ? { type: 'compensation.succeeded' }
+            : { type: 'compensation.refused', code: code ?? 'refused' },
+        why: { inverse: entry.id },
+      });
+      this.#amend(entry.id, { isTold: true });
+    }
+  }
+
+  /** What was never sent, and nobody waits for, is not sent any more. What may have been is followed up. */
+  #giveUpUnsent(): void {
+    if (this.#course.compensation === null && !this.#course.isTerminated) return;
+    for (const { entry, member } of this.#ledger()) {
+      if (entry.undoes !== null || stateOf(member.row) !== 'pending') continue;
+      const before = this.#changes.get(entry.id);
+      const taken = this.#advance(entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: {} });
+      const after = this.#changes.get(entry.id);
+      if (!taken || after === undefined || stateOf(after.row) === 'failed') continue;
+      // It may have been sent: then it goes on as it was.
+      if (before === undefined) this.#changes.delete(entry.id);
+      else this.#changes.set(entry.id, before);
+    }
+  }
+
+  // ── Compensation ──
+
+  #compensate(): void {
+    const { saga } = this.#now;
+    const { compensation } = this.#course;
+    for (const standing of compensatedNext(this.#course, this.#ledger(), saga.definition.compensation)) {
+      this.#atFault(() => this.#begin(standing));
+      if (this.#course.fault !== null) return;
+    }
+    if (compensation === null || compensation.isDone || !isCompensated(this.#ledger())) return;
+    this.#course = { ...this.#course, compensation: { ...compensation, isDone: true } };
+    const { actor } = compensation;
+    if (actor === null) return;
+    const takenBack = this.#ledger().flatMap(({ entry, member }) =>
+      stateOf(member.row) === 'compensated' ? [entry.step] : [],
+    );
+    this.#step(`compensate ended`, () => saga.kernel.settle(this.#course.chart, actor.id, actor.generation, { output: { takenBack } }));
+  }
+
+  #begin({ entry, compensate }: Standing): void {
+    if (compensate === null || !('operation' in compensate)) return;
+    const change = this.#changes.get(entry.id);
+    const original = this.#now.members.get(entry.id) ?? null;
+    const row = change?.row ?? original?.row;
+    const input = change?.birth?.input ?? original?.input;
+    if (row === undefined || input === undefined) return;
+    const inverse = compensate.operation;
+    const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
+    this.#bear(inverse, given, `undo ${entry.id}`, { step: entry.step, actor: null, undoes: entry.id });
+    this.#advance(entry.id, {
+      type: 'told',
+      event: { type: 'compensation.begun', unsettledJoiners: 0 },
+      why: { action: inverse.action },
+    });
+    this.#amend(entry.id, { compensationBegun: true });
+  }
+
+  /** Asked for from outside: nothing is begun while it is open whether the pivot succeeds. */
+  #takeBack(code: 'cancelled' | 'timed-out'): void {
+    const pivot = this.#pivot();
+    if (pivot !== undefined && isOpen(pivot)) {
+      this.#course = { ...this.#course, asked: code };
+      this.#advance(pivot.entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: { code } });
+      return;
+    }
+    this.#cause = { step: null, code };
+    const event = { type: code === 'cancelled' ? 'saga.cancelled' : 'saga.timedOut' };
+    const { saga } = this.#now;
+    if (saga.isChain && saga.kernel.accepts(this.#course.chart, event)) {
+      this.#step(event.type, () => saga.kernel.step(this.#course.chart, event));
+    }
+    if (this.#course.compensation === null) this.#freeze({ step: null, code });
+  }
+
+  /** The chart cannot say how it is taken back: it stands still, and what the ledger holds is taken back. */
+  #freeze(cause: CompensationCause): void {
+    const entries = this.#course.entries.map((entry) => (entry.undoes === null ? { ...entry, isLeft: true } : entry));
+    const compensation = { cause, actor: null, isDone: false };
+    this.#course = { ...this.#course, entries, compensation, isFrozen: true };
+  }
+
+  #pivot(): Standing | undefined {
+    const { pivot } = this.#now.saga.definition;
+    return this.#ledger().findLast(({ entry }) => entry.undoes === null && entry.step === pivot);
+  }
+
+  #isPivotPassed(): boolean {
+    const pivot = this.#pivot();
+    return pivot !== undefined && ['succeeded', 'compensating', 'compensated'].includes(stateOf(pivot.member.row));
+  }
+
+  #isSettled(): boolean {
+    const { state } = this.#standing();
+    return state === 'succeeded' || state === 'compensated' || state === 'terminated';
+  }
+
+  // ── The chart ──
+
+  #tellChart(): void {
+    for (const { entry, member } of this.#ledger()) {
+      const { actor } = entry;
+      const isReady = entry.settledAs !== null && !entry.isTold && !entry.isLeft && actor !== null;
+      if (!isReady || this.#course.isFrozen || this.#course.fault !== null) continue;
+      const step = this.#now.saga.steps.get(actor.id);
+      if (step === undefined) continue;
+      const isFailed = stateOf(member.row) === 'failed';
+      const code = contextOf(member.row).code ?? 'refused';
+      const result: ActorResult = isFailed
+        ? { error: operationFailed({ step: step.step, action: step.operation.action, code }) }
+        : { output: outputOf(member) };
+      const { asked } = this.#course;
+      const refusal = asked === null ? { step: step.step, code } : { step: null, code: asked };
+      this.#cause = isFailed ? refusal : null;
+      const { kernel } = this.#now.saga;
+      const isMade = this.#step(`${step.step} ended`, () =>
+        kernel.settle(this.#course.chart, actor.id, actor.generation, result),
+      );
+      if (!isMade) return;
+      this.#amend(entry.id, { isTold: true });
+      if (step.step === this.#now.saga.definition.pivot) this.#course = { ...this.#course, asked: null };
+    }
+  }
+
+  /** False when the chart is at fault. */
+  #step(what: string, turn: () => KernelTurn | null): boolean {
+    return this.#atFault(() => {
+      const made = repeatable(turn);
+      if (made !== null) this.#follow(made, what);
+    });
+  }
+
+  #follow(turn: KernelTurn, what: string | null): void {
+    const before = this.#course;
+    this.#course = { ...this.#course, chart: turn.row };
+    try {
+      for (const effect of turn.effects) this.#carryOut(effect, what);
+    } catch (error) {
+      this.#course = before;
+      throw error;
+    }
+    this.#moved ||= turn.row !== before.chart;
+    this.#visited.push(...turn.visited);
+  }
+
+  #carryOut(effect: Effect, what: string | null): void {
+    switch (effect.type) {
+      case 'actor.started':
+        return this.#start(effect, what);
+      case 'actor.stopped': {
+        const left = this.#course.entries.filter(({ actor }) => isSame(actor, effect));
+        for (const { id } of left) this.#amend(id, { isLeft: true });
+        return;
+      }
+      case 'timer.armed':
+      case 'timer.cancelled':
+        // They stand in the chart's row.
+        return;
+      case 'event.sent':
+        throw new Error(`It sends an event to ${effect.to}, and an operation takes none.`);
+      default:
+        this.#effects.push(effect);
+    }
+  }
+
+  #start({ id, generation, src, input }: Extract<Effect, { type: 'actor.started' }>, what: string | null): void {
+    const actor = { id, generation };
+    if (src === 'compensate') {
+      if (this.#isPivotPassed()) throw new Error('It would be taken back although its pivot has succeeded.');
+      const cause = this.#cause ?? this.#lastRefusal() ?? { step: null, code: what ?? 'requested' };
+      this.#course = { ...this.#course, compensation: { cause, actor, isDone: false } };
+      return;
+    }
+    const step = this.#now.saga.steps.get(id);
+    if (step === undefined) throw new Error(`It starts ${id}, which is none of its steps.`);
+    const { name } = this.#now.saga;
+    const { operation } = step;
+    const key =
+      operation.shared && operation.options.key !== null
+        ? operation.options.key({ input: accepted(operation, input) })
+        : JSON.stringify([name, this.#now.key, this.#nameOf(step, generation)]);
+    this.#bear(operation, input, key, { step: step.step, actor, undoes: null });
+  }
+
+  /** Another one under the name of a step is another effect, and follows only what certainly had none. */
+  #nameOf({ step }: SagaStep, generation: number): string {
+    const before = this.#ledger().filter(({ entry }) => entry.undoes === null && entry.step === step);
+    if (before.some(({ member }) => stateOf(member.row) !== 'failed')) {
+      throw new Error(`Step ${step} is begun again although the one before has not failed: that would be two effects.`);
+    }
+    return generation === 1 ? step : `${step}#${generation}`;
+  }
+
+  #bear(definition: Operation, given: unknown, key: string, as: Pick<Entry, 'step' | 'actor' | 'undoes'>): void {
+    const input = accepted(definition, given);
+    const scope = scopeOf(this.#now.ref.tenant, definition.action, key);
+    const id = operationId(scope);
+    if (this.#course.entries.some((entry) => entry.id === id)) {
+      throw new Error(`Step ${as.step} meets the identity of another step: that would be one effect for two steps.`);
+    }
+    const policy = as.undoes === null ? definition.policy : { ...definition.policy, inverse: true };
+    const startNow = this.#slots > 0;
+    const made: Advance = birth(this.#now.kernel, policy, this.#moment.factsOf(this.#timesOfBirth()), startNow);
+    if (startNow) {
+      this.#slots -= 1;
+      this.#starts.push(id);
+    }
+    const identified: Birth = {
+      ...scope,
+      providerKey: providerKey(scope),
+      fingerprint: fingerprintOf(input, { volatile: definition.volatile }),
+      input: encode(input, { onUnsupported: 'refuse' }),
+    };
+    this.#changes.set(id, { before: null, birth: identified, definition, ...made });
+    const entry: Entry = { id, ...as, isLeft: false, isTold: false, compensationBegun: false, settledAs: null };
+    this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
+  }
+
+  #lastRefusal(): CompensationCause | null {
+    const refused = this.#ledger()
+      .filter(({ entry, member }) => entry.undoes === null && entry.isTold && stateOf(member.row) === 'failed')
+      .toSorted((a, b) => (b.entry.settledAs ?? 0) - (a.entry.settledAs ?? 0))[0];
+    if (refused === undefined) return null;
+    return { step: refused.entry.step, code: contextOf(refused.member.row).code ?? 'refused' };
+  }
+
+  /** False when it could not be done: then the saga is as it was before, and at fault. */
+  #atFault(work: () => void): boolean {
+    const [course, changes, starts, slots] = [this.#course, [...this.#changes], [...this.#starts], this.#slots];
+    try {
+      work();
+      return true;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : 'its own code threw something that is no error';
+      this.#changes.clear();
+      for (const [id, change] of changes) this.#changes.set(id, change);
+      this.#starts.splice(0, this.#starts.length, ...starts);
+      this.#slots = slots;
+      const times = (this.#now.course.fault?.times ?? 0) + 1;
+      this.#course = { ...course, fault: { message, times } };
+      this.#records.push(recordOf('moved', { fault: message }));
+      return false;
+    }
+  }
+
+  // ── What comes from elsewhere ──
+
+  #fire(name: string, generation: number): boolean {
+    const { course, saga } = this.#now;
+    if (name === FAULT || name === MISSING) {
+      if (course.fault !== null) this.#course = { ...this.#course, fault: null };
+      this.#refuseMissing();
+      return true;
+    }
+    if (name === DEADLINE) {
+      if (course.compensation !== null || course.isTerminated || this.#isPivotPassed()) return true;
+      this.#takeBack('timed-out');
+      return true;
+    }
+    const id = Object.keys(course.chart.timers).find((timer) => chartTimer(timer) === name);
+    if (id === undefined || course.isFrozen || course.fault !== null) return false;
+    const timer = course.chart.timers[id];
+    if (timer?.generation !== generation) return false;
+    this.#step(name, () => saga.kernel.fire(this.#course.chart, id, generation));
+    return true;
+  }
+
+  /** An operation that was to be born and is not there: another one has its identity. */
+  #refuseMissing(): void {
+    const missing = this.#course.entries.find(({ id }) => this.#memberOf(id) === undefined);
+    if (missing === undefined) return;
+    this.#atFault(() => {
+      throw new Error(
+        `Step ${missing.step} meets operation ${missing.id}, which belongs to another saga or stands alone. ` +
+          'Give it an identity of its own, or declare it shared.',
+      );
+    });
+  }
+
+  #takeOver(handovers: readonly Handover[]): void {
+    const ofOperations = new Map<string, Handover[]>();
+    for (const handover of handovers) {
+      const said = readable(handover);
+      if (said === null || !('operation' in said)) this.#take(handover, said);
+      else ofOperations.set(said.operation, [...(ofOperations.get(said.operation) ?? []), handover]);
+    }
+    for (const [id, those] of ofOperations) {
+      if (this.#advance(id, { type: 'handed.over', handovers: those })) continue;
+      for (const handover of those) this.#answer(handover, { accepted: false, why: 'the saga has no such operation' });
+    }
+  }
+
+  #take(handover: Handover, said: SaidOfSaga | null): void {
+    if (said === null) return this.#answer(handover, { accepted: false, why: 'this version cannot read it' });
+    const answer = this.#answerTo(said);
+    const kind = said.kind === 'cancel' ? 'cancel' : said.kind === 'signal' ? 'evidence' : 'verdict';
+    this.#records.push(recordOf(kind, { ...said, ...answer, handoverId: handover.handoverId }));
+    this.#taken.push(handover.handoverId);
+    this.#answers.set(handover.handoverId, answer);
+  }
+
+  #answer(handover: Handover, answer: HandoverAnswer): void {
+    this.#records.push(recordOf('moved', { ...answer, unread: handover.body, handoverId: handover.handoverId }));
+    this.#taken.push(handover.handoverId);
+    this.#answers.set(handover.handoverId, answer);
+  }
+
+  #answerTo(said: SaidOfSaga): HandoverAnswer {
+    switch (said.kind) {
+      case 'cancel':
+        return this.#cancel();
+      case 'terminate':
+        return this.#terminate();
+      case 'compensate':
+        return this.#compensateAtWord();
+      case 'signal':
+        return this.#signal(said.event, said.eventId);
+    }
+  }
+
+  #cancel(): HandoverAnswer {
+    if (this.#isSettled()) return refused(`it is ${this.#standing().state} already, and success wins`);
+    if (this.#course.isTerminated) return refused('it is being terminated');
+    if (this.#course.compensation !== null || this.#course.asked !== null) return accepting;
+    if (this.#isPivotPassed()) return refused('its pivot has succeeded, and nothing is taken back any more');
+    this.#takeBack('cancelled');
+    return accepting;
+  }
+
+  #terminate(): HandoverAnswer {
+    if (this.#isSettled()) return refused(`it is ${this.#standing().state} already`);
+    const entries = this.#course.entries.map((entry) => ({ ...entry, isLeft: true }));
+    this.#course = { ...this.#course, entries, isTerminated: true, isFrozen: true, fault: null };
+    return accepting;
+  }
+
+  #compensateAtWord(): HandoverAnswer {
+    const { state } = this.#standing();
+    if (state === 'compensated' || this.#course.compensation !== null) return accepting;
+    if (state !== 'succeeded' && state !== 'terminated') return refused(`it is ${state}, not settled; cancel it instead`);
+    this.#course = { ...this.#course, isTerminated: false };
+    this.#freeze({ step: null, code: 'requested' });
+    return accepting;
+  }
+
+  #signal(event: KernelEvent, eventId: string): HandoverAnswer {
+    const { kernel, name } = this.#now.saga;
+    const { chart, heard, isFrozen, fault } = this.#course;
+    if (heard.includes(eventId)) return accepting;
+    if (fault !== null) return refused('its definition is at fault; send it again once that is repaired');
+    const isMoving = !isFrozen && chart.status === 'active';
+    let isTaken = false;
+    this.#cause = null;
+    const isSound = this.#atFault(() => {
+      isTaken = isMoving && kernel.accepts(chart, event);
+      if (isTaken) this.#follow(repeatable(() => kernel.step(chart, event)), event.type);
+    });
+    if (!isSound) return refused('its definition is at fault; send it again once that is repaired');
+    if (!isTaken) {
+      const takes = isMoving ? kernel.awaits(chart) : [];
+      const where = `saga ${name} in state ${JSON.stringify(chart.value)}`;
+      return refused(`${where} takes ${takes.length === 0 ? 'no event' : takes.join(', ')}`);
+    }
+    this.#course = { ...this.#course, heard: [...this.#course.heard, eventId] };
+    return accepting;
+  }
+
+  // ── Where it stands ──
+
+  #standing(): { readonly state: SagaState; readonly reason: EscalationReason | null } {
+    const course = this.#course;
+    const ledger = this.#ledger();
+    const isUnsettled = ledger.some(({ member }) => !isSettled(stateOf(member.row)));
+    const escalated = ledger.find(({ member }) => stateOf(member.row) === 'escalated');
+    if (course.fault !== null) return { state: 'escalated', reason: 'definition-fault' };
+    if (escalated !== undefined) return { state: 'escalated', reason: contextOf(escalated.member.row).reason };
+    const isOwed = compensatedNext(course, ledger, 'parallel').length > 0;
+    if (!isUnsettled && !isOwed) {
+      if (course.isTerminated) return { state: 'terminated', reason: null };
+      if (course.compensation?.isDone === true && (course.isFrozen || course.chart.status === 'done')) {
+        return { state: 'compensated', reason: null };
+      }
+      if (course.compensation === null && course.chart.status === 'done') return { state: 'succeeded', reason: null };
+    }
+    if (course.compensation !== null && !course.compensation.isDone) return { state: 'compensating', reason: null };
+    if (!course.isFrozen && this.#now.saga.kernel.tags(course.chart).has('escalated')) {
+      return { state: 'escalated', reason: 'step-failed' };
+    }
+    return { state: isUnsettled ? 'in-progress' : 'waiting', reason: null };
+  }
+}
+
+const accepting: HandoverAnswer = { accepted: true };
+
+function refused(why: string): HandoverAnswer {
+  return { accepted: false, why };
+}
+
+function isSame(actor: Entry['actor'], other: { readonly id: string; readonly generation: number }): boolean {
+  return actor !== null && actor.id === other.id && actor.generation === other.generation;
+}
+
+/** Through its schema, at once: a turn waits for nothing. */
+function accepted(operation: Operation, given: unknown): unknown {
+  const input = validate(operation.options.input, given, `The input of ${operation.action}`);
+  if (input instanceof Promise) {
+    input.catch(() => {});
+    throw new Error(`The schema of ${operation.action} is asynchronous, and inside a saga it has to answer at once.`);
+  }
+  return input;
+}
+
+function recordOf(kind: NewRecord['kind'], body: Readonly<Record<string, unknown>>): NewRecord {
+  return { kind, attempt: null, body: encode(body, { onUnsupported: 'mark' }) };
+}
+
+function readable(handover: Handover): SaidOfSaga | { readonly operation: string } | null {
+  try {
+    const said: unknown = fromBody(handover.body);
+    if (typeof said !== 'object' || said === null || !('kind' in said)) return null;
+    if ('operation' in said && typeof said.operation === 'string') return { operation: said.operation };
+    return isSaidOfSaga(said) ? said : null;
+  } catch {
+    return null;
+  }
+}
+
+function isSaidOfSaga(said: object): said is SaidOfSaga {
+  const { kind, by, event, eventId } = said as Readonly<Record<string, unknown>>;
+  if (kind === 'signal') {
+    return typeof eventId === 'string' && typeof event === 'object' && event !== null && 'type' in event;
+  }
+  return (kind === 'cancel' || kind === 'terminate' || kind === 'compensate') && typeof by === 'string';
+}
+

@@ -1,0 +1,347 @@
+/**
+ * A saga with its operations as an aggregate: one row is the fence of all of them, and one statement writes what a turn
+ * changes of each. Everything it waits for is a due time of that row: the pauses of its operations, the timers of its
+ * chart, its deadline.
+ */
+
+import type { Json } from '../domain/json.ts';
+import type { Operation } from '../define/operation.ts';
+import type { Effect, Kernel } from '../kernel/kernel.ts';
+import type { Logger } from '../ports/logger.ts';
+import type {
+  Due,
+  OperationChange,
+  OperationReceipt,
+  OperationRef,
+  SagaBirth,
+  SagaReceipt,
+  SagaRow,
+  SagaTurn,
+  Store,
+} from '../ports/store.ts';
+import type { Aggregate, AnyReceipt, AnyRow, Happening, Made, Member, Moment, Newborn, Timer, WrittenAs } from './aggregate.ts';
+import { memberOf } from './alone.ts';
+import { contextOf, stateOf, toStored, waitOf } from './row.ts';
+import type { RunnableSaga } from './runnable.ts';
+import { type Course, fromStoredCourse, toStoredCourse } from './saga-course.ts';
+import {
+  chartTimer,
+  DEADLINE,
+  FAULT,
+  type MemberChange,
+  MISSING,
+  type SagaAdvance,
+  sagaAdvance,
+  sagaBirth,
+  type SagaNow,
+} from './saga-turn.ts';
+import { startIn } from './start.ts';
+
+/** Attempts that one turn may start: more operations than this at once begin one after the other. */
+const STARTS_AT_MOST = 8;
+
+/** A definition that is at fault is tried again after this pause, which doubles up to the longest. */
+const FAULT_PAUSE_MS = 60_000;
+const FAULT_PAUSE_MAX_MS = 3_600_000;
+
+export class SagaAggregate implements Aggregate {
+  readonly kind = 'saga';
+  readonly startsAtMost = STARTS_AT_MOST;
+  readonly #now: SagaNow;
+  readonly #dues: Readonly<Record<string, number>>;
+
+  constructor(now: SagaNow, dues: Readonly<Record<string, number>>) {
+    this.#now = now;
+    this.#dues = dues;
+  }
+
+  get ref(): OperationRef {
+    return this.#now.ref;
+  }
+
+  get members(): ReadonlyMap<string, Member> {
+    return this.#now.members;
+  }
+
+  get timers(): readonly Timer[] {
+    const { course, members } = this.#now;
+    const isMissing = course.entries.some(({ id }) => !members.has(id)) && course.fault === null;
+    return [
+      ...Object.entries(this.#dues).flatMap(([name, dueAt]) => {
+        const generation = generationOf(course, name);
+        return generation === null ? [] : [{ name, generation, dueAt }];
+      }),
+      ...(isMissing ? [{ name: MISSING, generation: 0, dueAt: 0 }] : []),
+    ];
+  }
+
+  read(store: Pick<Store, 'readSaga'>): Promise<SagaRow | null> {
+    return store.readSaga(this.ref);
+  }
+
+  readAgain(row: AnyRow): SagaAggregate {
+    // What has the id of a saga is one.
+    const { operations, dues } = row as SagaRow;
+    const members = new Map(this.members);
+    for (const { id, revision, sendBy, windowEndsAt } of operations) {
+      const member = members.get(id);
+      if (member !== undefined) members.set(id, { ...member, revision, sendBy, windowEndsAt, dueAt: dueOf(dues, id) });
+    }
+    return new SagaAggregate({ ...this.#now, members }, dues);
+  }
+
+  advance(happening: Happening, moment: Moment): Made | null {
+    const made = sagaAdvance(this.#now, happening, moment);
+    if (made === null) return null;
+    const before = { ...this.#now, dues: this.#dues };
+    const dues = duesOf(made, before);
+    return {
+      ...leading(made, before, dues, moment),
+      answers: made.answers,
+      afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
+      turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),
+    };
+  }
+}
+
+/** A saga that is to be created. */
+export function newSaga(
+  saga: RunnableSaga,
+  ref: OperationRef,
+  born: SagaBirth,
+  input: unknown,
+  kernel: Kernel,
+): Newborn {
+  const before: SagaNow & { readonly dues: Readonly<Record<string, number>> } = {
+    ...{ saga, kernel, ref, key: born.key, course: nothing, members: new Map(), dues: {} },
+  };
+  return {
+    kind: 'saga',
+    ref,
+    startsAtMost: STARTS_AT_MOST,
+    born(moment) {
+      const made = sagaBirth(before, input, moment);
+      const dues = duesOf(made, before);
+      return {
+        ...leading(made, before, dues, moment),
+        turn: (as) => ({ ...turnOf(made, before, dues, as), birth: born, was: null }),
+      };
+    },
+  };
+}
+
+/** Before the first turn. */
+const nothing: Course = {
+  chart: { value: {}, status: 'active', context: null, children: {}, timers: {}, generations: {}, ids: 0 },
+  entries: [],
+  compensation: null,
+  asked: null,
+  isTerminated: false,
+  isFrozen: false,
+  fault: null,
+  heard: [],
+};
+
+/** The saga of a stored row. Throws what the row cannot be read for. */
+export function sagaFrom(
+  row: SagaRow,
+  saga: RunnableSaga,
+  definitions: ReadonlyMap<string, Operation>,
+  kernel: Kernel,
+): SagaAggregate {
+  if (row.hash !== saga.hash) {
+    throw new Error(
+      `Saga ${row.name} has another chart in version ${row.version} than it had when ${row.id} was stored. ` +
+        'Give the changed chart the next version, and register both.',
+    );
+  }
+  const { tenant, id, key, dues } = row;
+  const members = new Map(
+    row.operations.map((operation) => [operation.id, memberOf(operation, definitions, dueOf(dues, operation.id))]),
+  );
+  const course = fromStoredCourse(row, saga, members);
+  return new SagaAggregate({ saga, kernel, ref: { tenant, id }, key, course, members }, dues);
+}
+
+type Before = SagaNow & { readonly dues: Readonly<Record<string, number>> };
+
+function leading(made: SagaAdvance, before: Before, dues: readonly Due[], { now }: Moment) {
+  const waits = dues.map(({ name, inMs }) => inMs ?? Math.max(0, (before.dues[name] ?? now) - now));
+  const rows = [...before.members.keys(), ...made.changes.keys()].map((id) => rowOf(made, before, id));
+  return {
+    waitMs: waits.length === 0 ? null : Math.min(...waits),
+    isUnderWay: rows.some((row) => row !== undefined && stateOf(row) === 'in-progress'),
+    starts: made.starts,
+    changes: [before.ref, ...[...made.changes.keys()].map((id) => ({ tenant: before.ref.tenant, id }))],
+    after: (receipt: AnyReceipt) => written(made, before, receipt),
+  };
+}
+
+function rowOf(made: SagaAdvance, before: Before, id: string) {
+  return made.changes.get(id)?.row ?? before.members.get(id)?.row;
+}
+
+/** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
+function duesOf({ course, changes, state }: SagaAdvance, before: Before): readonly Due[] {
+  if (state === 'succeeded' || state === 'compensated' || state === 'terminated') return [];
+  const dues: Due[] = [];
+  for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
+    const was = before.members.get(id)?.row;
+    const row = changes.get(id)?.row ?? was;
+    const wait = row === undefined ? null : waitOf(row);
+    if (wait === null) continue;
+    const name = memberDue(id);
+    const isSame = was !== undefined && waitOf(was)?.id === wait.id && before.dues[name] !== undefined;
+    dues.push({ name, inMs: isSame ? null : wait.delayMs });
+  }
+  if (!course.isFrozen) {
+    for (const [id, { generation, delayMs }] of Object.entries(course.chart.timers)) {
+      const name = chartTimer(id);
+      const isSame = before.course.chart.timers[id]?.generation === generation && before.dues[name] !== undefined;
+      dues.push({ name, inMs: isSame ? null : delayMs });
+    }
+  }
+  if (isDeadlineOpen(course, before)) {
+    const { withinMs } = before.saga.definition;
+    dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
+  }
+  if (course.fault !== null) {
+    const isSame = course.fault === before.course.fault;
+    const pauseMs = Math.min(FAULT_PAUSE_MS * 2 ** (course.fault.times - 1), FAULT_PAUSE_MAX_MS);
+    dues.push({ name: FAULT, inMs: isSame ? null : pauseMs });
+  }
+  return dues;
+}
+
+/** It is set at birth, and passes once. */
+function isDeadlineOpen({ compensation, isTerminated, asked }: Course, before: Before): boolean {
+  if (before.saga.definition.withinMs === null || compensation !== null || isTerminated || asked !== null) return false;
+  return before.course === nothing || before.dues[DEADLINE] !== undefined;
+}
+
+function turnOf(
+  made: SagaAdvance,
+  before: Before,
+  dues: readonly Due[],
+  as: Omit<WrittenAs, 'was'>,
+): Omit<SagaTurn, 'birth' | 'was'> {
+  const { tenant, id } = before.ref;
+  const operations = [...made.changes].map(([changed, change]) => changeOf(changed, change, as));
+  const rests = operations.some(({ start }) => start !== null);
+  return {
+    ...{ tenant, id, turn: as.turn, owner: as.owner, generation: as.generation },
+    ...{ state: made.state, reason: made.reason, dues, output: wrapped(made.output) },
+    snapshot: toStoredCourse(made.course, before.saga, membersAfter(made, before)),
+    operations,
+    timeline: rests ? as.timeline : null,
+    ...{ records: made.records, takes: made.takes },
+  };
+}
+
+function wrapped(output: SagaAdvance['output']): Json | null {
+  return output === null ? null : { value: output.value };
+}
+
+function changeOf(id: string, change: MemberChange, as: Omit<WrittenAs, 'was'>): OperationChange {
+  const { before, row, birth } = change;
+  const start = startIn(before?.row ?? null, row, as);
+  const { timeline: _, ...counted } = start ?? { timeline: '' };
+  return {
+    id,
+    birth: birth === null || before !== null ? null : withoutTenant(birth),
+    state: stateOf(row),
+    reason: contextOf(row).reason,
+    contradicted: change.contradicted,
+    ...toStored(row),
+    start: start === null ? null : (counted as NonNullable<OperationChange['start']>),
+    records: change.records,
+  };
+}
+
+function withoutTenant({ tenant: _, ...birth }: NonNullable<MemberChange['birth']>): OperationChange['birth'] {
+  return birth;
+}
+
+/** As they are known before the store has said its times. */
+function membersAfter(made: SagaAdvance, before: Before): ReadonlyMap<string, Member> {
+  const members = new Map(before.members);
+  for (const [id, change] of made.changes) members.set(id, memberAfter(id, change, before, null, {}));
+  return members;
+}
+
+function memberAfter(
+  id: string,
+  { before, birth, definition, row }: MemberChange,
+  { ref }: Before,
+  told: OperationReceipt | null,
+  dues: Readonly<Record<string, number>>,
+): Member {
+  const { revision = 0, createdAt = 0, sendBy = null, windowEndsAt = null } = told ?? before ?? {};
+  return {
+    ref: { tenant: ref.tenant, id },
+    definition,
+    idempotencyKey: before?.idempotencyKey ?? birth?.providerKey ?? '',
+    input: before?.input ?? birth?.input ?? null,
+    ...{ revision, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), row },
+  };
+}
+
+function written(made: SagaAdvance, before: Before, receipt: AnyReceipt): SagaAggregate {
+  // A turn of a saga is answered by a receipt of one.
+  const { dues, operations, met } = receipt as SagaReceipt;
+  const members = new Map<string, Member>();
+  for (const [id, member] of before.members) members.set(id, { ...member, dueAt: dueOf(dues, id) });
+  for (const [id, change] of made.changes) {
+    if (!met.includes(id)) members.set(id, memberAfter(id, change, before, operations[id] ?? null, dues));
+  }
+  const { saga, kernel, ref, key } = before;
+  return new SagaAggregate({ saga, kernel, ref, key, course: made.course, members }, dues);
+}
+
+function memberDue(id: string): string {
+  return `operation ${id}`;
+}
+
+function dueOf(dues: Readonly<Record<string, number>>, id: string): number | null {
+  return dues[memberDue(id)] ?? null;
+}
+
+/** The generation of what a due time belongs to, or null when it is an operation's, or waits with the fault. */
+function generationOf({ chart, fault }: Course, name: string): number | null {
+  if (name === FAULT) return 0;
+  if (name === DEADLINE) return 0;
+  const id = Object.keys(chart.timers).find((timer) => chartTimer(timer) === name);
+  return id === undefined || fault !== null ? null : (chart.timers[id]?.generation ?? null);
+}
+
+/** What a chart logs and emits is for who looks on; its named actions are run once and not repeated. */
+function tell(effects: readonly Effect[], { name, actions }: RunnableSaga, logger: Logger): void {
+  for (const effect of effects) {
+    switch (effect.type) {
+      case 'logged':
+        logger.info({ saga: name, label: effect.label }, 'the chart of a saga logs');
+        break;
+      case 'event.emitted':
+        logger.debug({ saga: name, event: effect.event.type }, 'the chart of a saga emits');
+        break;
+      case 'action':
+        run(name, effect, actions, logger);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+function run(
+  saga: string,
+  { name, params }: Extract<Effect, { type: 'action' }>,
+  actions: RunnableSaga['actions'],
+  logger: Logger,
+): void {
+  try {
+    actions.get(name)?.(params);
+  } catch (error) {
+    logger.error({ saga, action: name, error }, 'an action of a saga threw; nothing follows from it');
+  }
+}

@@ -158,6 +158,7 @@ export function storeSuite(
         expect(row).toEqual({
           tenant,
           id: turn.id,
+          saga: null,
           action: 'payment.authorise',
           key: turn.birth?.key,
           providerKey: turn.birth?.providerKey,

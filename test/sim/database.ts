@@ -13,7 +13,17 @@ import type { Process } from './process.ts';
 import { type Verb, verbs } from './verbs.ts';
 import type { Watch } from './watch.ts';
 
-const writing: ReadonlySet<Verb> = new Set(['enlist', 'renew', 'bury', 'retire', 'turn', 'claim', 'handOver']);
+const writing: ReadonlySet<Verb> = new Set([
+  'enlist',
+  'renew',
+  'bury',
+  'retire',
+  'turn',
+  'claim',
+  'sagaTurn',
+  'claimSagas',
+  'handOver',
+]);
 
 /** A request or a reply that is on its way, and can be lost with the server. */
 interface OnItsWay {
@@ -236,9 +246,17 @@ function copyOf(rows: Rows): Rows {
   return {
     operations: new Map(rows.operations),
     identities: new Map(rows.identities),
-    records: new Map([...rows.records].map(([name, records]) => [name, [...records]])),
+    sagas: new Map(rows.sagas),
+    sagaIdentities: new Map(rows.sagaIdentities),
+    ledgers: new Map(rows.ledgers),
+    records: copyOfLists(rows.records),
+    stories: copyOfLists(rows.stories),
     handovers: new Map(rows.handovers),
     workers: new Map(rows.workers),
     timelines: new Map(rows.timelines),
   };
+}
+
+function copyOfLists<Entry>(lists: ReadonlyMap<string, readonly Entry[]>): Map<string, Entry[]> {
+  return new Map([...lists].map(([name, entries]) => [name, [...entries]]));
 }

@@ -4,7 +4,7 @@
  */
 
 import { arrowsOfChart } from './arrows.ts';
-import { verbs } from './verbs.ts';
+import { sagaVerbs, type Verb, verbs } from './verbs.ts';
 
 const rare = [
   'look-up: found',
@@ -42,7 +42,7 @@ export type Rare = (typeof rare)[number];
 
 export const situations: readonly string[] = [
   ...arrowsOfChart().live,
-  ...verbs.flatMap((verb) => [`request lost: ${verb}`, `reply lost: ${verb}`]),
+  ...verbs.filter((verb) => !isOfSagas(verb)).flatMap(lostOf),
   ...rare,
 ];
 
@@ -55,5 +55,14 @@ export const notYet: readonly string[] = [
   'a webhook before the reply (inbound)',
   'two versions side by side (versions)',
   'pruning during use (operator)',
+  ...sagaVerbs.flatMap(lostOf).map((lost) => `${lost} (sagas)`),
   ...arrowsOfChart().waiting.map(({ arrow, waitsFor }) => `${arrow} (${waitsFor})`),
 ];
+
+function lostOf(verb: Verb): readonly string[] {
+  return [`request lost: ${verb}`, `reply lost: ${verb}`];
+}
+
+function isOfSagas(verb: Verb): boolean {
+  return sagaVerbs.some((saga) => saga === verb);
+}

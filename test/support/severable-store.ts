@@ -32,6 +32,11 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
       return through(() => store.turn(turn));
     },
     claim: (worker, actions, limit, only) => through(() => store.claim(worker, actions, limit, only)),
+    sagaTurn: (turn) => through(() => store.sagaTurn(turn)),
+    claimSagas: (worker, definitions, limit, only) => through(() => store.claimSagas(worker, definitions, limit, only)),
+    readSaga: (ref) => through(() => store.readSaga(ref)),
+    readSagaByIdentity: (identity) => through(() => store.readSagaByIdentity(identity)),
+    sagaRecords: (ref) => through(() => store.sagaRecords(ref)),
     handedOver: (worker, limit) => through(() => store.handedOver(worker, limit)),
     read: (ref) => through(() => store.read(ref)),
     readByIdentity: (identity) => through(() => store.readByIdentity(identity)),

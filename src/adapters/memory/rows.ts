@@ -6,23 +6,32 @@
 
 import { isDoubt, isSettled } from '../../domain/operation-state.ts';
 import {
+  type Birth,
+  type Fence,
   type Handover,
   type Identity,
   keyOf,
+  type NewRecord,
   type OperationRef,
   type OperationRow,
   type Receipt,
+  type SagaRecord,
+  type SagaRow,
   type SettledQuery,
   type Start,
   type StoredRecord,
   type Timeline,
   type Turn,
 } from '../../ports/store.ts';
+import { isSagaSettled } from '../../domain/saga-state.ts';
 
 /** A row as kept: without what is read with it, and with the time since which it has been in doubt. */
 export interface Kept extends Omit<OperationRow, 'handovers' | 'now'> {
   readonly doubtedAt: number | null;
 }
+
+/** A saga as kept: without what is read with it. */
+export type KeptSaga = Omit<SagaRow, 'operations' | 'handovers' | 'now'>;
 
 export interface KeptHandover {
   readonly handover: Handover;
@@ -33,7 +42,15 @@ export interface Rows {
   readonly operations: Map<string, Kept>;
   /** Which operation has an identity. */
   readonly identities: Map<string, string>;
+  readonly sagas: Map<string, KeptSaga>;
+  /** Which saga has an identity. */
+  readonly sagaIdentities: Map<string, string>;
+  /** The operations of each saga, in the order of their birth. The lists are replaced and never changed. */
+  readonly ledgers: Map<string, readonly string[]>;
+  /** Of operations and of sagas, each its own. */
   readonly records: Map<string, StoredRecord[]>;
+  /** Of each saga and its operations together, in the order in which it was written. */
+  readonly stories: Map<string, SagaRecord[]>;
   /** In the order in which they were handed over. */
   readonly handovers: Map<string, KeptHandover>;
   readonly workers: Map<string, { readonly beatAt: number; readonly deadAt: number | null }>;
@@ -46,7 +63,11 @@ export function noRows(): Rows {
   return {
     operations: new Map(),
     identities: new Map(),
+    sagas: new Map(),
+    sagaIdentities: new Map(),
+    ledgers: new Map(),
     records: new Map(),
+    stories: new Map(),
     handovers: new Map(),
     workers: new Map(),
     timelines: new Map(),
@@ -83,42 +104,90 @@ export function bury(
   return buried;
 }
 
-export function retire({ workers, operations }: Rows, worker: string, now: number): void {
+export function retire({ workers, operations, sagas }: Rows, worker: string, now: number): void {
   const known = workers.get(worker);
   if (known !== undefined && known.deadAt === null) workers.set(worker, { beatAt: known.beatAt, deadAt: now });
-  for (const [name, row] of operations) {
+  release(operations, worker, now, ({ state }) => isSettled(state) || state === 'escalated');
+  release(sagas, worker, now, ({ state }) => isSagaSettled(state) || state === 'escalated');
+}
+
+/** What a worker can own. */
+interface Ownable extends OperationRef, Pick<OperationRow, 'owner' | 'generation' | 'revision' | 'dueAt' | 'since'> {}
+
+function release<Row extends Ownable>(
+  table: Map<string, Row>,
+  worker: string,
+  now: number,
+  isAtRest: (row: Row) => boolean,
+): void {
+  for (const [name, row] of table) {
     if (row.owner !== worker) continue;
-    const dueAt = isSettled(row.state) || row.state === 'escalated' ? row.dueAt : (row.dueAt ?? now);
-    operations.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt });
+    const dueAt = isAtRest(row) ? row.dueAt : (row.dueAt ?? now);
+    table.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt });
   }
 }
 
 export function applyTurn(rows: Rows, turn: Turn, timeline: string, now: number): Receipt | null {
   if (turn.start !== null && turn.start.timeline !== timeline) return null;
-  const name = keyOf(turn);
-  const row = turn.birth === null ? moved(rows, turn, now) : born(rows, turn, now);
+  const row = turn.birth === null ? moved(rows, turn, now) : born(rows, turn, turn.birth, now);
   if (row === null) return null;
-  rows.operations.set(name, row);
-  rows.identities.set(identityName(row), name);
-  const records = rows.records.get(name) ?? [];
-  rows.records.set(name, records);
-  for (const [n, record] of turn.records.entries()) {
-    records.push({ revision: row.revision, n, kind: record.kind, attempt: record.attempt, at: now, body: record.body });
-  }
-  for (const handoverId of turn.takes) rows.handovers.delete(handoverName({ ...turn, handoverId }));
+  keep(rows, row);
+  record(rows, row, turn.records, now);
+  take(rows, turn);
   const { revision, since, dueAt, firstStartedAt, sendBy, windowEndsAt } = row;
   return { revision, now, since, dueAt, firstStartedAt, sendBy, windowEndsAt };
 }
 
-function born(rows: Rows, turn: Turn, now: number): Kept | null {
-  const { birth } = turn;
-  if (birth === null || rows.operations.has(keyOf(turn))) return null;
-  if (rows.identities.has(identityName({ ...birth, tenant: turn.tenant }))) return null;
+function born(rows: Rows, turn: Turn, birth: Birth, now: number): Kept | null {
+  return isTaken(rows, turn, birth) ? null : bornOperation(turn, { ...birth, id: turn.id, saga: null }, now);
+}
+
+/** One that belongs to a saga is moved by the saga's turns only. */
+function moved(rows: Rows, turn: Turn, now: number): Kept | null {
+  const row = rows.operations.get(keyOf(turn));
+  if (row === undefined || row.saga !== null || !isAsItWas(row, turn.was)) return null;
+  return mayStart(row, turn.start, now) ? movedOperation(row, turn, now) : null;
+}
+
+/** Whether the fence of a turn is met. */
+export function isAsItWas(row: Ownable, was: Fence | null): boolean {
+  if (was === null) return false;
+  return row.owner === was.owner && row.generation === was.generation && row.revision === was.revision;
+}
+
+/** Whether an operation has this id or this identity already. */
+export function isTaken(rows: Rows, ref: OperationRef, identity: Identity): boolean {
+  return rows.operations.has(keyOf(ref)) || rows.identities.has(identityName(identity));
+}
+
+/** Whether the window is open, if it has to be. */
+export function mayStart(row: Kept, start: StartHere | null, now: number): boolean {
+  return start?.insideWindow !== true || (row.windowEndsAt !== null && now < row.windowEndsAt);
+}
+
+/** A start on the timeline that the store is on. */
+type StartHere = Omit<Start, 'timeline'>;
+
+/** What a turn writes of an operation, whether it is its own or that of its saga. */
+export interface Written
+  extends Pick<
+    Turn,
+    'owner' | 'generation' | 'turn' | 'state' | 'dueInMs' | 'reason' | 'contradicted' | 'snapshot' | 'output'
+  > {
+  readonly start: StartHere | null;
+}
+
+export function bornOperation(
+  turn: Written,
+  birth: Birth & { readonly id: string; readonly saga: string | null },
+  now: number,
+): Kept {
   return {
     ...written(turn, now),
     ...started(turn.start, { firstStartedAt: null, sendBy: null, windowEndsAt: null }, now),
-    tenant: turn.tenant,
-    id: turn.id,
+    tenant: birth.tenant,
+    id: birth.id,
+    saga: birth.saga,
     action: birth.action,
     key: birth.key,
     providerKey: birth.providerKey,
@@ -134,16 +203,11 @@ function born(rows: Rows, turn: Turn, now: number): Kept | null {
   };
 }
 
-function moved(rows: Rows, turn: Turn, now: number): Kept | null {
-  const row = rows.operations.get(keyOf(turn));
-  const { was, start } = turn;
-  if (row === undefined || was === null) return null;
-  if (row.owner !== was.owner || row.generation !== was.generation || row.revision !== was.revision) return null;
-  if (start?.insideWindow === true && !(row.windowEndsAt !== null && now < row.windowEndsAt)) return null;
+export function movedOperation(row: Kept, turn: Written, now: number): Kept {
   return {
     ...row,
     ...written(turn, now),
-    ...started(start, row, now),
+    ...started(turn.start, row, now),
     revision: row.revision + 1,
     since: row.state === turn.state ? row.since : now,
     contradictedAt: turn.contradicted ? (row.contradictedAt ?? now) : row.contradictedAt,
@@ -152,8 +216,32 @@ function moved(rows: Rows, turn: Turn, now: number): Kept | null {
   };
 }
 
+export function keep(rows: Rows, row: Kept): void {
+  rows.operations.set(keyOf(row), row);
+  rows.identities.set(identityName(row), keyOf(row));
+}
+
+/** Appends what a turn recorded to the history of the row that it wrote, and gives it as it is stored. */
+export function record(
+  rows: Rows,
+  row: OperationRef & { readonly revision: number },
+  records: readonly NewRecord[],
+  now: number,
+): readonly StoredRecord[] {
+  const { revision } = row;
+  const stored = records.map(({ kind, attempt, body }, n) => ({ revision, n, kind, attempt, at: now, body }));
+  const history = rows.records.get(keyOf(row)) ?? [];
+  rows.records.set(keyOf(row), history);
+  history.push(...stored);
+  return stored;
+}
+
+export function take({ handovers }: Rows, turn: OperationRef & { readonly takes: readonly string[] }): void {
+  for (const handoverId of turn.takes) handovers.delete(handoverName({ ...turn, handoverId }));
+}
+
 /** What every turn overwrites. */
-function written(turn: Turn, now: number) {
+function written(turn: Written, now: number) {
   return {
     owner: turn.owner,
     generation: turn.generation,
@@ -168,7 +256,7 @@ function written(turn: Turn, now: number) {
 type Times = Pick<OperationRow, 'firstStartedAt' | 'sendBy' | 'windowEndsAt'>;
 
 /** The times that the start of an attempt leaves in the row. */
-function started(start: Start | null, before: Times, now: number): Times {
+function started(start: StartHere | null, before: Times, now: number): Times {
   const { firstStartedAt, sendBy, windowEndsAt } = before;
   if (start === null) return { firstStartedAt, sendBy, windowEndsAt };
   const first = firstStartedAt ?? now;
@@ -182,7 +270,7 @@ function started(start: Start | null, before: Times, now: number): Times {
  * Kept as long as the provider may know the key from an earlier request, the last of which may have arrived late, and
  * started anew by a fresh start after that.
  */
-function windowEnd(start: Start, before: Times & { firstStartedAt: number }, now: number): number | null {
+function windowEnd(start: StartHere, before: Times & { firstStartedAt: number }, now: number): number | null {
   const { firstStartedAt, sendBy, windowEndsAt } = before;
   if (start.retentionMs === null) return windowEndsAt;
   const [retentionMs, marginMs] = [Math.ceil(start.retentionMs), Math.ceil(start.marginMs)];
@@ -192,11 +280,12 @@ function windowEnd(start: Start, before: Times & { firstStartedAt: number }, now
   return windowEndsAt ?? firstStartedAt + retentionMs - marginMs;
 }
 
-function doubtedAt(row: Kept, turn: Turn, now: number): number | null {
+function doubtedAt(row: Kept, turn: Written, now: number): number | null {
   if (isDoubt(turn.state)) return isDoubt(row.state) ? row.doubtedAt : now;
   return turn.contradicted && row.contradictedAt === null ? now : row.doubtedAt;
 }
 
+/** What belongs to a saga is never claimed by itself. */
 export function claim(
   rows: Rows,
   worker: string,
@@ -205,31 +294,48 @@ export function claim(
   only: OperationRef | undefined,
   now: number,
 ): readonly OperationRow[] {
+  const isServed = ({ saga, action }: Kept): boolean => saga === null && actions.includes(action);
+  return claimFrom(rows, rows.operations, { worker, isServed, limit, only, now }).map((row) => present(rows, row, now));
+}
+
+export interface Claim<Row> {
+  readonly worker: string;
+  readonly isServed: (row: Row) => boolean;
+  readonly limit: number;
+  readonly only: OperationRef | undefined;
+  readonly now: number;
+}
+
+export function claimFrom<Row extends Ownable>(
+  rows: Rows,
+  table: Map<string, Row>,
+  { worker, isServed, limit, only, now }: Claim<Row>,
+): readonly Row[] {
   if (!isLiving(rows, worker)) return [];
-  const candidates = only === undefined ? claimable(rows, now) : claimableOne(rows, only);
-  const picked = candidates.filter(({ action }) => actions.includes(action)).slice(0, limit);
+  const candidates = only === undefined ? claimable(rows, table, now) : claimableOne(rows, table, only);
+  const picked = candidates.filter(isServed).slice(0, limit);
   return picked.map((row) => {
-    const claimed: Kept = { ...row, owner: worker, generation: row.generation + 1 };
-    rows.operations.set(keyOf(row), claimed);
-    return present(rows, claimed, now);
+    const claimed: Row = { ...row, owner: worker, generation: row.generation + 1 };
+    table.set(keyOf(row), claimed);
+    return claimed;
   });
 }
 
-function claimableOne(rows: Rows, ref: OperationRef): Kept[] {
-  const row = rows.operations.get(keyOf(ref));
+function claimableOne<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, ref: OperationRef): Row[] {
+  const row = table.get(keyOf(ref));
   if (row === undefined || isLivingOwned(rows, row)) return [];
-  const rests = row.owner === null && row.dueAt === null && present(rows, row, 0).handovers.length === 0;
+  const rests = row.owner === null && row.dueAt === null && waitingFor(rows, row).length === 0;
   return rests ? [] : [row];
 }
 
-function claimable(rows: Rows, now: number): Kept[] {
+function claimable<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, now: number): Row[] {
   const handedAt = new Map<string, number>();
   for (const { handover, at } of rows.handovers.values()) {
     const name = keyOf(handover);
     handedAt.set(name, Math.min(handedAt.get(name) ?? at, at));
   }
-  const ready: { row: Kept; at: number }[] = [];
-  for (const [name, row] of rows.operations) {
+  const ready: { row: Row; at: number }[] = [];
+  for (const [name, row] of table) {
     const handed = handedAt.get(name) ?? null;
     if (row.owner !== null) {
       if (!isLivingOwned(rows, row)) ready.push({ row, at: row.dueAt ?? row.since });
@@ -240,7 +346,7 @@ function claimable(rows: Rows, now: number): Kept[] {
   return ready.sort((a, b) => a.at - b.at || byName(a.row, b.row)).map(({ row }) => row);
 }
 
-function isLivingOwned(rows: Rows, { owner }: Kept): boolean {
+function isLivingOwned(rows: Rows, { owner }: Ownable): boolean {
   return owner !== null && isLiving(rows, owner);
 }
 
@@ -252,7 +358,8 @@ export function handedOver(rows: Rows, worker: string, limit: number): Operation
   const found = new Map<string, OperationRef>();
   for (const { handover } of rows.handovers.values()) {
     const name = keyOf(handover);
-    if (rows.operations.get(name)?.owner === worker) found.set(name, { tenant: handover.tenant, id: handover.id });
+    const row = rows.operations.get(name) ?? rows.sagas.get(name);
+    if (row?.owner === worker) found.set(name, { tenant: handover.tenant, id: handover.id });
   }
   return [...found.values()].slice(0, limit);
 }
@@ -319,11 +426,14 @@ export function shown(rows: Rows, row: Kept | undefined, now: number): Operation
   return row === undefined ? null : present(rows, row, now);
 }
 
-function present({ handovers }: Rows, { doubtedAt: _, ...row }: Kept, now: number): OperationRow {
-  const waiting = [...handovers.values()]
+export function present(rows: Rows, { doubtedAt: _, ...row }: Kept, now: number): OperationRow {
+  return { ...row, handovers: waitingFor(rows, row), now };
+}
+
+export function waitingFor({ handovers }: Rows, ref: OperationRef): readonly Handover[] {
+  return [...handovers.values()]
     .map(({ handover }) => handover)
-    .filter(({ tenant, id }) => tenant === row.tenant && id === row.id);
-  return { ...row, handovers: waiting, now };
+    .filter(({ tenant, id }) => tenant === ref.tenant && id === ref.id);
 }
 
 function identityName({ tenant, action, key }: Identity): string {

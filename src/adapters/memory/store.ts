@@ -23,6 +23,7 @@ import {
   settledBetween,
   shown,
 } from './rows.ts';
+import { applySagaTurn, claimSagas, findSagaByIdentity, shownSaga } from './saga-rows.ts';
 
 export interface MemoryStoreOptions {
   /** The store's time. By default the system's. */
@@ -64,6 +65,12 @@ export function storeOn(
     turn: async (turn) => applyTurn(rows(), copy(turn), timeline(), now()),
     claim: async (worker, actions, limit, only) => copy(claim(rows(), worker, actions, limit, only, now())),
     handedOver: async (worker, limit) => handedOver(rows(), worker, limit),
+    sagaTurn: async (turn) => copy(applySagaTurn(rows(), copy(turn), timeline(), now())),
+    claimSagas: async (worker, definitions, limit, only) =>
+      copy(claimSagas(rows(), worker, definitions, limit, only, now())),
+    readSaga: async (ref) => copy(shownSaga(rows(), rows().sagas.get(keyOf(ref)), now())),
+    readSagaByIdentity: async (identity) => copy(shownSaga(rows(), findSagaByIdentity(rows(), identity), now())),
+    sagaRecords: async (ref) => copy(rows().stories.get(keyOf(ref)) ?? []),
     read: async (ref) => copy(shown(rows(), rows().operations.get(keyOf(ref)), now())),
     readByIdentity: async (identity) => copy(shown(rows(), findByIdentity(rows(), identity), now())),
     records: async (ref) => copy(rows().records.get(keyOf(ref)) ?? []),

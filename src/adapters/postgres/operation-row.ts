@@ -16,6 +16,7 @@ export function operationRow({ handover }: Tables): SQL {
   json_build_object(
     'tenant', o.tenant,
     'id', o.id,
+    'saga', null,
     'action', o.action,
     'key', o.key,
     'providerKey', o.provider_key,

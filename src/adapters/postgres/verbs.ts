@@ -22,6 +22,10 @@ export interface Executors {
 /** Everything of the port that is one statement each. */
 export type Verbs = Omit<Store, 'name' | 'exclusive' | 'open' | 'close' | 'turn'>;
 
+function notYet(): Error {
+  return new Error('Sagas are not stored in PostgreSQL yet.');
+}
+
 export function verbs(executors: Executors, tables: Tables): Verbs {
   const reading = { execute: executors.read, tables };
   const writing = { execute: executors.write, tables };
@@ -33,6 +37,12 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     retire: (worker) => retireWorker(writing, worker),
     claim: (worker, actions, limit, only) =>
       only === undefined ? claimDue(writing, worker, actions, limit) : claimOne(writing, worker, actions, only),
+    // Not there yet.
+    sagaTurn: () => Promise.reject(notYet()),
+    claimSagas: () => Promise.reject(notYet()),
+    readSaga: () => Promise.reject(notYet()),
+    readSagaByIdentity: () => Promise.reject(notYet()),
+    sagaRecords: () => Promise.reject(notYet()),
     handedOver: (worker, limit) => readHandedOver(reading, worker, limit),
     read: (ref) => readOperation(reading, ref),
     readByIdentity: (identity) => readOperationByIdentity(reading, identity),

@@ -162,12 +162,11 @@ const NAME = keyOf(REF);
 
 function rowsOf({ operation, identities, handovers, workers }: Stored): Rows {
   return {
+    ...noRows(),
     operations: new Map(operation === null ? [] : [[NAME, operation]]),
     identities: new Map(identities),
-    records: new Map(),
     handovers: new Map(handovers),
     workers: new Map(workers),
-    timelines: new Map(),
   };
 }
 

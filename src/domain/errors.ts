@@ -11,6 +11,8 @@ export type ErrorCode =
   | 'INPUT_INVALID'
   | 'IDEMPOTENCY_CONFLICT'
   | 'OPERATION_NOT_FOUND'
+  | 'SAGA_NOT_FOUND'
+  | 'SIGNAL_REFUSED'
   | 'RESOLUTION_REFUSED'
   | 'ORCHESTRATOR_STOPPED'
   | 'STORE_UNAVAILABLE'
@@ -79,7 +81,7 @@ export function definitionMissing(action: string, anotherIs: boolean): SagacityE
     anotherIs
       ? `Another definition of ${action} is registered with this orchestrator than the one given. Define it once, and ` +
           'give submit() the same object as createOrchestrator({ definitions }).'
-      : `Operation ${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
+      : `${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
     { facts: { action } },
   );
 }
@@ -115,8 +117,22 @@ export function operationNotFound(tenant: string, id: string): SagacityError {
   );
 }
 
+export function sagaNotFound(tenant: string, id: string): SagacityError {
+  return new SagacityError(
+    'SAGA_NOT_FOUND',
+    `There is no saga ${JSON.stringify(id)} in tenant ${tenant}. Take the id from run.id, or name the saga and its key; ` +
+      'what was submitted in a transaction is there once that has committed.',
+    { facts: { tenant, id } },
+  );
+}
+
+/** The saga was not moved. `why` names it, where it is and what it would take. */
+export function signalRefused(id: string, event: string, why: string): SagacityError {
+  return new SagacityError('SIGNAL_REFUSED', `Event ${event} was refused: ${why}.`, { facts: { id, event } });
+}
+
 export function resolutionRefused(id: string, why: string, facts: ErrorFacts = {}): SagacityError {
-  return new SagacityError('RESOLUTION_REFUSED', `The decision on operation ${id} was refused: ${why}`, {
+  return new SagacityError('RESOLUTION_REFUSED', `The decision on ${id} was refused: ${why}`, {
     facts: { id, ...facts },
   });
 }

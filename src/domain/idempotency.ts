@@ -57,6 +57,23 @@ export function operationId(scope: Scope): string {
   return `op_${crockford(digest('sagacity.operation-id.v1', scope), 26)}`;
 }
 
+/** The key of the operation that a step of a saga is, for who reads it: no two steps of two sagas share one. */
+export function stepKey({ saga, key, step }: { readonly saga: string; readonly key: string; readonly step: string }): string {
+  return JSON.stringify([saga, key, step]);
+}
+
+/** The id of a saga: `sg_` and 26 characters, from the same parts as an operation's under another prefix. */
+export function sagaId(scope: Scope): string {
+  return `${SAGA_ID_PREFIX}${crockford(digest('sagacity.saga-id.v1', scope), 26)}`;
+}
+
+/** Tells the id of a saga from that of an operation. */
+export function isSagaId(id: string): boolean {
+  return id.startsWith(SAGA_ID_PREFIX);
+}
+
+const SAGA_ID_PREFIX = 'sg_';
+
 function digest(purpose: string, { tenant, action, key }: Scope): Uint8Array {
   const hash = createHash('sha256');
   for (const part of [purpose, tenant, action, key]) {

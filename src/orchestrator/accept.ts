@@ -6,10 +6,11 @@
 import { fingerprintOf } from '../domain/canonical.ts';
 import { encode } from '../domain/codec.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { operationId, providerKey, scopeOf } from '../domain/idempotency.ts';
+import { operationId, providerKey, sagaId, scopeOf, stepKey } from '../domain/idempotency.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
-import type { Birth, OperationRef } from '../ports/store.ts';
+import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
+import type { RunnableSaga } from './runnable.ts';
 
 export interface Accepted {
   readonly ref: OperationRef;
@@ -45,5 +46,35 @@ function accepted({ action, options, volatile }: Operation, tenant: string, inpu
       fingerprint,
       input: encode(input, { onUnsupported: 'refuse' }),
     },
+  };
+}
+
+export interface AcceptedSaga {
+  readonly ref: OperationRef;
+  readonly birth: SagaBirth;
+  /** As its chart gets it. */
+  readonly input: unknown;
+}
+
+/** As {@link accept}, for a saga. */
+export function acceptSaga(saga: RunnableSaga, tenant: string, submitted: unknown): AcceptedSaga | Promise<AcceptedSaga> {
+  const input = validate(saga.definition.options.input, submitted, `The input of ${saga.name}`);
+  return input instanceof Promise
+    ? input.then((later: unknown) => acceptedSaga(saga, tenant, later))
+    : acceptedSaga(saga, tenant, input);
+}
+
+function acceptedSaga({ name, version, hash, definition, steps }: RunnableSaga, tenant: string, input: unknown): AcceptedSaga {
+  const { key } = scopeOf(tenant, name, definition.options.key({ input }));
+  // Refused now, and not when a step is begun: the identities of its steps are made from its own.
+  for (const { step, operation } of steps.values()) scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
+  return {
+    ref: { tenant, id: sagaId({ tenant, action: name, key }) },
+    birth: {
+      ...{ name, version, key, hash },
+      fingerprint: fingerprintOf(input, { volatile: [] }),
+      input: encode(input, { onUnsupported: 'refuse' }),
+    },
+    input,
   };
 }

@@ -74,11 +74,14 @@ export async function readByIdentity(
 
 /** What the store would have said. */
 function receiptIn(row: AnyRow, turn: AnyTurn): AnyReceipt {
-  return isSagaRow(row) && isSagaTurn(turn) ? sagaReceiptIn(row, turn.operations) : row;
+  if (!isSagaRow(row)) return row;
+  return sagaReceiptIn(row, isSagaTurn(turn) ? turn.operations : []);
 }
 
-function sagaReceiptIn(row: SagaRow, changes: readonly { readonly id: string }[]): SagaReceipt {
-  const { revision, now, since, dueAt, dues } = row;
+function sagaReceiptIn(
+  { revision, now, since, dueAt, dues, ...row }: SagaRow,
+  changes: readonly { readonly id: string }[],
+): SagaReceipt {
   const present = new Map(row.operations.map((operation) => [operation.id, operation]));
   return {
     ...{ revision, now, since, dueAt, dues },

@@ -15,7 +15,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 import type { Driver } from './driver.ts';
-import type { HandedOver, Verdict } from './handover.ts';
+import { aggregateOf } from './aggregate.ts';
+import type { HandedOver, SaidOfOperation, Verdict } from './handover.ts';
 import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
 import { nextChange, type Watchers } from './watchers.ts';
@@ -109,11 +110,15 @@ function doubtOf(row: OperationRow): Doubt {
   };
 }
 
+/** What a person says of an effect whose inverse was refused: they took it back by hand, or it stands. */
+export type EffectDecided = 'taken-back' | 'left-standing';
+
 /** How a person says that it ended, as it is stored. */
-type Decreed = Succeeded<Json> | Exclude<Settling, { readonly type: 'succeeded' }> | NotApplied;
+type Decreed = Succeeded<Json> | Exclude<Settling, { readonly type: 'succeeded' }> | NotApplied | EffectDecided;
 
 /** A decision as it was made: read at once, so that what the caller does to its objects later changes nothing. */
-export function decreed(id: string, outcome: Settling | NotApplied): Decreed {
+export function decreed(id: string, outcome: Settling | NotApplied | EffectDecided): Decreed {
+  if (outcome === 'taken-back' || outcome === 'left-standing') return outcome;
   const type = isOutcome(outcome) ? outcome.type : 'no outcome';
   if (type !== 'succeeded' && type !== 'failed' && type !== 'not-applied') {
     throw inputInvalid(`A decision on ${id} says ${type}. Write succeeded(...), failed(code) or notApplied(reason).`);
@@ -130,7 +135,7 @@ export function decreed(id: string, outcome: Settling | NotApplied): Decreed {
  */
 export function resolve(deciding: Deciding, ref: OperationRef, outcome: Decreed, decision: Decision): Promise<Decided> {
   return decide(deciding, ref, decision, async ({ action }) =>
-    outcome.type === 'succeeded' ? usable(ref.id, deciding.definitions.get(action), outcome) : outcome,
+    typeof outcome !== 'string' && outcome.type === 'succeeded' ? usable(ref.id, deciding.definitions.get(action), outcome) : outcome,
   );
 }
 
@@ -163,7 +168,7 @@ async function decide(
   deciding: Deciding,
   ref: OperationRef,
   decision: Decision,
-  outcomeFor: (row: OperationRow) => Promise<Verdict['outcome']>,
+  outcomeFor: (row: OperationRow) => Promise<Verdict['outcome'] | EffectDecided>,
 ): Promise<Decided> {
   refuseNameless(decision.by, 'by');
   refuseNameless(decision.evidence, 'evidence');
@@ -179,15 +184,20 @@ async function decide(
   }
   const outcome = await outcomeFor(row);
   const { by, evidence, seen } = decision;
-  const answer = await handOverAndWait(
-    deciding,
-    ref,
-    { kind: 'verdict', outcome, by, evidence, seen },
-    decision.within,
-  );
+  const said: SaidOfOperation =
+    typeof outcome === 'string'
+      ? { kind: 'compensation-verdict', effect: outcome, by, evidence, seen }
+      : { kind: 'verdict', outcome, by, evidence, seen };
+  const answer = await handOverAndWait(deciding, ofOperation(row, said), decision.within);
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`, { seen });
   return { status: 'applied' };
+}
+
+/** What is said about an operation goes to whoever owns it, and names it there. */
+function ofOperation(row: OperationRow, said: SaidOfOperation): Said {
+  const { tenant, id } = row;
+  return { to: aggregateOf(row), about: { tenant, id }, said: row.saga === null ? said : { ...said, operation: id } };
 }
 
 /** Asks for an operation to be given up. Success wins: what has happened, or may have, is not undone by this. */
@@ -198,34 +208,47 @@ export async function cancel(
 ): Promise<Cancelled> {
   refuseNameless(who.by, 'by');
   refuseNameless(who.reason, 'reason');
-  await existing(deciding.store, ref);
+  const row = await existing(deciding.store, ref);
   const { by, reason } = who;
-  const answer = await handOverAndWait(deciding, ref, { kind: 'cancel', by, reason }, who.within);
+  if (row.saga !== null) {
+    throw inputInvalid(
+      `Operation ${ref.id} belongs to saga ${row.saga}, and a step is not cancelled by itself. Cancel the saga.`,
+      { id: ref.id, saga: row.saga },
+    );
+  }
+  const answer = await handOverAndWait(deciding, ofOperation(row, { kind: 'cancel', by, reason }), who.within);
   if (answer === null) return { status: 'waiting' };
   return { status: answer.accepted ? 'accepted' : 'too-late' };
 }
 
-function refuseNameless(value: unknown, what: string): void {
+export function refuseNameless(value: unknown, what: string): void {
   if (typeof value === 'string' && value.trim() !== '') return;
   throw inputInvalid(`${what} is missing. A decision is kept with who made it and why: write a non-empty text.`);
 }
 
+/** Something to be handed over: to the aggregate that owns what it is about, in whose history it is answered. */
+export interface Said {
+  readonly to: OperationRef;
+  readonly about: OperationRef;
+  readonly said: HandedOver;
+  /** Left out: it is said once, by this call. Who says it again under the same id is not heard twice. */
+  readonly handoverId?: string;
+}
+
 /** Null when it is not applied within the time: it is durable, and will be. */
-async function handOverAndWait(
-  { store, clock, watchers, driver }: Deciding,
-  ref: OperationRef,
-  said: HandedOver,
+export async function handOverAndWait(
+  { store, clock, watchers, driver }: Omit<Deciding, 'definitions'>,
+  { to, about, said, handoverId = driver.newHandoverId() }: Said,
   within: Duration = WITHIN,
 ): Promise<HandoverAnswer | null> {
   const deadline = clock.monotonic() + milliseconds(within, 'within');
-  const handoverId = driver.newHandoverId();
   watchers.await(handoverId);
   try {
-    await driver.handOver(ref, said, handoverId, deadline);
+    await driver.handOver(to, said, handoverId, deadline);
     for (;;) {
-      const changed = nextChange(ref, clock, watchers, deadline);
+      const changed = nextChange(about, clock, watchers, deadline);
       try {
-        const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, ref, handoverId));
+        const answer = watchers.answerTo(handoverId) ?? (await answerInHistory(store, about, handoverId));
         if (answer !== null || clock.monotonic() >= deadline) return answer;
         await changed.promise;
       } finally {

@@ -706,7 +706,7 @@ export class Driver {
   }
 
   /** What a written turn left to be done: now, or when it is due. */
-  #goOnLater(held: Held, { waitMs }: Made): void {
+  #goOnLater(held: Held, { waitMs }: Pick<Made, 'waitMs'>): void {
     if (waitMs === null) return;
     if (waitMs <= 0 && !held.dropped) this.#enqueue(held, () => this.#goOn(held));
     else this.#wake(held.aggregate.ref, held.generation, waitMs);

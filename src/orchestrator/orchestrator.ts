@@ -14,18 +14,35 @@ import {
 } from '../domain/errors.ts';
 import { differingPaths } from '../domain/canonical.ts';
 import { decode } from '../domain/codec.ts';
+import { isSagaId, sagaId } from '../domain/idempotency.ts';
+import type { Json } from '../domain/json.ts';
 import { isSettled } from '../domain/operation-state.ts';
-import type { NotApplied, Settling } from '../domain/outcome.ts';
-import { isOperation, type Operation } from '../define/operation.ts';
-import type { CodeOf, OutputOf, SubmittedOf } from '../define/result.ts';
+import type { NotApplied, Settling, Succeeded } from '../domain/outcome.ts';
+import { isSagaSettled } from '../domain/saga-state.ts';
+import type { Operation } from '../define/operation.ts';
+import type { CodeOf, OutputOf } from '../define/result.ts';
+import type { SagaParts } from '../define/saga-flow.ts';
 import { operationMachine } from '../../machines/operation.ts';
 import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, OperationRow, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
+import type { OperationRef, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
-import { accept } from './accept.ts';
+import { accept, acceptSaga } from './accept.ts';
+import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
+import { memberOf, newOperation, OperationAlone } from './alone.ts';
+import {
+  cancelSaga,
+  compensateSaga,
+  existingSaga,
+  resolveSaga,
+  type SignalEvent,
+  type SignalOptions,
+  signalSaga,
+  terminateSaga,
+  type Told,
+} from './command.ts';
 import {
   cancel,
   type Cancelled,
@@ -34,11 +51,15 @@ import {
   type Decision,
   type Doubt,
   doubtsOf,
+  type EffectDecided,
   requestLookUp,
   resolve,
 } from './decide.ts';
 import { Driver } from './driver.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
+import { registered, type Registry, sagaLabel } from './runnable.ts';
+import { newSaga, sagaFrom } from './saga.ts';
+import { type SagaRun, sagaRunOf } from './saga-run.ts';
 import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
 import { Watchers } from './watchers.ts';
@@ -47,8 +68,8 @@ import { Worker } from './worker.ts';
 export interface OrchestratorOptions {
   /** Where everything durable is: `postgresStore({ url })`, `pgliteStore('./data')`, `memoryStore()`. */
   readonly store: Store;
-  /** Every operation that is submitted here; inverses they name are found by themselves. */
-  readonly definitions: readonly AnyOperation[];
+  /** Everything that is submitted here; the operations of sagas, and inverses, are found by themselves. */
+  readonly definitions: readonly (AnyOperation | AnySaga)[];
   /** Fixes the tenant of every call. Without it each call names its own. */
   readonly tenant?: string;
   /** Attempts and look-ups carried out at once. Default 32. */
@@ -77,6 +98,33 @@ export interface Ports {
 
 /** Any operation, whatever its types. */
 export type AnyOperation = Omit<Operation, '~types'> & { readonly '~types'?: CarriedTypes };
+
+/** Any saga, whatever its types. */
+export type AnySaga = SagaParts & { readonly '~types'?: CarriedSagaTypes };
+
+interface CarriedSagaTypes {
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly cause: unknown;
+  readonly submitted: unknown;
+}
+
+/** What `submit` of this definition returns. */
+export type RunOf<Definition extends AnyOperation | AnySaga> = Definition extends AnySaga
+  ? SagaRunOf<Definition>
+  : Definition extends AnyOperation
+    ? Run<OutputOf<Definition>, CodeOf<Definition>>
+    : never;
+
+export type SagaRunOf<Definition extends AnySaga> = SagaRun<
+  NonNullable<Definition['~types']>['output'],
+  NonNullable<Definition['~types']>['cause']
+>;
+
+/** A saga by its definition and key, or by the id of its run. */
+export type SagaTarget<Definition extends AnySaga = AnySaga> =
+  | string
+  | { readonly saga: Definition; readonly key: string };
 
 interface CarriedTypes {
   readonly input: unknown;
@@ -109,7 +157,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    */
   stop(options?: { readonly within?: Duration }): Promise<void>;
   /**
-   * Accepts an operation once per identity. Resolves when it is durable; of any number of simultaneous submissions of
+   * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous submissions of
    * one identity exactly one is executed and the others get the same run. Rejects with INPUT_INVALID before anything
    * is written, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
@@ -120,18 +168,28 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    *
    * Without `start()` the operation is stored and waits for a process that works.
    */
-  submit<Definition extends AnyOperation>(
+  submit<Definition extends AnyOperation | AnySaga>(
     definition: Definition,
-    input: SubmittedOf<Definition>,
+    input: NonNullable<Definition['~types']>['submitted'],
     ...options: PerCall<Fixed, SubmitOptions>
-  ): Promise<Run<OutputOf<Definition>, CodeOf<Definition>>>;
+  ): Promise<RunOf<Definition>>;
   /** The run of an operation that was submitted before, by its id. Rejects with OPERATION_NOT_FOUND. */
   run(id: string, ...options: PerCall<Fixed>): Promise<Run>;
-  /** Asks for an operation to be given up; kept with who asked and why. Success wins. */
-  cancel(
-    id: string,
-    options: { readonly by: string; readonly reason: string; readonly within?: Duration } & ForTenant<Fixed>,
-  ): Promise<Cancelled>;
+  /** The run of a saga that was submitted before. Rejects with SAGA_NOT_FOUND. */
+  sagaRun<Definition extends AnySaga>(
+    target: SagaTarget<Definition>,
+    ...options: PerCall<Fixed>
+  ): Promise<SagaRunOf<Definition>>;
+  /**
+   * Asks for an operation to be given up, or for a saga to be taken back; kept with who asked and why. Success wins: of
+   * an operation, of a saga, and of a saga's pivot.
+   */
+  cancel(id: string, options: Told & ForTenant<Fixed>): Promise<Cancelled>;
+  /**
+   * Gives an event to the chart of a hand-written saga, once per `eventId`. Rejects with SIGNAL_REFUSED where the chart
+   * does not take it, and SAGA_NOT_FOUND.
+   */
+  signal(target: SagaTarget, event: SignalEvent, options: SignalOptions & ForTenant<Fixed>): Promise<Decided>;
   readonly operator: Operator<Fixed>;
 }
 
@@ -143,8 +201,28 @@ export interface Operator<Fixed extends boolean = boolean> {
       ? { readonly tenant?: never }
       : { readonly tenant?: string }),
   ): Promise<readonly Doubt[]>;
-  /** Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. */
-  resolve(id: string, outcome: Settling | NotApplied, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
+  /**
+   * Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. Of one whose inverse was
+   * refused, a person says that they took it back by hand, or that it is left standing.
+   */
+  resolve(
+    id: string,
+    outcome: Settling | NotApplied | EffectDecided,
+    decision: Decision & ForTenant<Fixed>,
+  ): Promise<Decided>;
+  /**
+   * Decides a saga that is escalated because a step after its pivot was refused: `succeeded(output)` stands for the
+   * step's output, `notApplied(reason)` takes the step again.
+   */
+  resolveStep(
+    id: string,
+    outcome: Succeeded<unknown> | NotApplied,
+    decision: Told & { readonly evidence: string } & ForTenant<Fixed>,
+  ): Promise<Decided>;
+  /** Takes back what a settled saga did, as far as there are inverses. */
+  compensate(id: string, told: Told & ForTenant<Fixed>): Promise<Decided>;
+  /** Ends a saga as it stands, and takes nothing back. */
+  terminate(id: string, told: Told & ForTenant<Fixed>): Promise<Decided>;
   /** Asks the provider once more about an escalated operation. */
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
 }
@@ -170,8 +248,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const { store } = options;
   const { clock, random, waker } = ports;
   const logger = harmless(options.logger ?? silentLogger);
-  const definitions = registered(options.definitions);
+  const { operations: definitions, sagas } = registered(options.definitions);
   const actions = [...definitions.keys()];
+  const served = [...sagas.values()].map(({ name, version }) => ({ name, version }));
   const sweepEveryMs = pauseMs(options.sweepEvery ?? '1s', 'sweepEvery');
   const heartbeat = {
     everyMs: pauseMs(options.heartbeat?.every ?? '5s', 'heartbeat.every'),
@@ -193,8 +272,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, logger, definitions, slots, watchers, worker },
-    kernel: operationKernel,
+    ...{ store, waker, clock, random, logger, slots, watchers, worker },
+    aggregateFrom: (row) => aggregateFrom(row, { operations: definitions, sagas }),
     verifyAfterFailoverMs,
     onBacklog() {
       moreIsDue = true;
@@ -303,10 +382,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     });
   }
 
-  async function claim(limit: number, only?: OperationRef): Promise<readonly OperationRow[]> {
+  async function claim(limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
     const claimant = worker.id;
     try {
-      const claimed = await store.claim(claimant, actions, limit, only);
+      const claimed = await claimedRows(claimant, limit, only);
       for (const row of claimed) {
         arriving += 1;
         void driver.takeUp(row).finally(() => {
@@ -320,6 +399,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       if (isSagacityError(error, 'STORE_IN_DOUBT') && claimant === worker.id) await worker.replace();
       throw error;
     }
+  }
+
+  /** Sagas first: what they began is further along. */
+  async function claimedRows(claimant: string, limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
+    const ofSagas = served.length === 0 ? [] : await store.claimSagas(claimant, served, limit, only);
+    if (ofSagas.length === limit || actions.length === 0) return ofSagas;
+    return [...ofSagas, ...(await store.claim(claimant, actions, limit - ofSagas.length, only))];
   }
 
   async function woken(wake: Wake): Promise<void> {
@@ -383,37 +469,60 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   async function submit(
-    given: AnyOperation,
+    given: AnyOperation | AnySaga,
     submitted: unknown,
     perCall?: { readonly tenant?: string; readonly tx?: Transaction },
-  ): Promise<Run<never, never>> {
-    const definition = definitions.get(given.action);
-    if (definition === undefined || definition !== given)
-      throw definitionMissing(given.action, definition !== undefined);
+  ): Promise<Run<never, never> | SagaRun<never, never>> {
     if (perCall !== undefined && 'tx' in perCall && perCall.tx === undefined) {
       // Taken for none it would be sent although the caller rolled back.
       throw inputInvalid('tx is undefined. Leave it out, or give the transaction.');
     }
-    const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
+    const isOfSaga = given.type === 'saga';
+    const newborn = isOfSaga ? await newSagaOf(given, submitted, perCall) : await newOperationOf(given, submitted, perCall);
     await ready('submit');
     const met =
       perCall?.tx === undefined
-        ? await driver.submit(definition, ref, birth, phase === 'started')
-        : await driver.submitWithin(definition, ref, birth, await within(perCall.tx));
+        ? await driver.submit(newborn, phase === 'started')
+        : await driver.submitWithin(newborn, await within(perCall.tx));
     const run = ({ tenant, id }: OperationRef, submission: Submission) =>
-      runOf<never, never>({ tenant, id }, submission, { store, clock, watchers });
-    if (met.created) return run(ref, 'new');
+      isOfSaga
+        ? sagaRunOf<never, never>({ tenant, id }, submission, viewing)
+        : runOf<never, never>({ tenant, id }, submission, viewing);
+    if (met.created) return run(newborn.ref, 'new');
     const { row } = met;
-    if (row.fingerprint !== birth.fingerprint) {
-      const { tenant, action, key, id, fingerprint } = row;
-      throw idempotencyConflict({
-        ...{ tenant, action, key, fingerprint },
-        operationId: id,
-        submittedFingerprint: birth.fingerprint,
-        paths: differingPaths(decode(row.input), decode(birth.input), { volatile: definition.volatile }),
-      });
-    }
-    return run(row, isSettled(row.state) ? 'replayed' : 'joined');
+    if (row.fingerprint !== newborn.fingerprint) throw conflictWith(row, newborn);
+    const isOver = isSagaRow(row) ? isSagaSettled(row.state) : isSettled(row.state);
+    return run(row, isOver ? 'replayed' : 'joined');
+  }
+
+  type Submitted = Newborn & {
+    readonly fingerprint: string;
+    readonly input: Json;
+    readonly volatile: readonly string[];
+  };
+
+  async function newOperationOf(given: AnyOperation, submitted: unknown, perCall?: { readonly tenant?: string }): Promise<Submitted> {
+    const definition = definitions.get(given.action);
+    if (definition === undefined || definition !== given) throw definitionMissing(given.action, definition !== undefined);
+    const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
+    const { fingerprint, input } = birth;
+    return { ...newOperation(definition, ref, birth, operationKernel), fingerprint, input, volatile: definition.volatile };
+  }
+
+  async function newSagaOf(given: AnySaga, submitted: unknown, perCall?: { readonly tenant?: string }): Promise<Submitted> {
+    const saga = sagas.get(sagaLabel(given));
+    if (saga === undefined || saga.definition !== given) throw definitionMissing(given.name, saga !== undefined);
+    const { ref, birth, input } = await acceptSaga(saga, tenantOf(perCall), submitted);
+    return { ...newSaga(saga, ref, birth, input, operationKernel), fingerprint: birth.fingerprint, input: birth.input, volatile: [] };
+  }
+
+  function conflictWith(row: AnyRow, { fingerprint: submittedFingerprint, input, volatile }: Submitted): Error {
+    const { tenant, key, id: operationId, fingerprint } = row;
+    return idempotencyConflict({
+      ...{ tenant, key, operationId, fingerprint, submittedFingerprint },
+      action: isSagaRow(row) ? row.name : row.action,
+      paths: differingPaths(decode(row.input), decode(input), { volatile }),
+    });
   }
 
   async function within(transaction: Transaction): Promise<StoreInTransaction> {
@@ -428,7 +537,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     tenant: tenantOf(given),
     id,
   });
-  const deciding = { store, clock, watchers, driver, definitions };
+  const sagaRefOf = (target: SagaTarget, given?: { readonly tenant?: string | undefined }): OperationRef => {
+    if (typeof target === 'string') return refOf(target, given);
+    return refOf(sagaId({ tenant: tenantOf(given), action: target.saga.name, key: target.key }), given);
+  };
+  const viewing = { store, clock, watchers };
+  const deciding = { ...viewing, driver, definitions };
 
   return {
     start,
@@ -441,16 +555,28 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       }
       return stopping;
     },
-    submit: (definition, input, ...[perCall]) => submit(definition, input, perCall),
+    // What is submitted decides which kind of run there is, and the compiler follows it by the definition's type.
+    submit: (definition, input, ...[perCall]) => submit(definition, input, perCall) as Promise<never>,
     async run(id, ...[perCall]) {
       await ready('run');
       const ref = refOf(id, perCall);
       const row = await existing(store, ref);
-      return runOf(ref, isSettled(row.state) ? 'replayed' : 'joined', { store, clock, watchers });
+      return runOf(ref, isSettled(row.state) ? 'replayed' : 'joined', viewing);
+    },
+    async sagaRun(target, ...[perCall]) {
+      await ready('sagaRun');
+      const ref = sagaRefOf(target, perCall);
+      const { state } = await existingSaga(store, ref);
+      return sagaRunOf(ref, isSagaSettled(state) ? 'replayed' : 'joined', viewing);
     },
     async cancel(id, { ...who }) {
       await ready('cancel');
-      return cancel(deciding, refOf(id, who), who);
+      const ref = refOf(id, who);
+      return isSagaId(id) ? cancelSaga(deciding, ref, who) : cancel(deciding, ref, who);
+    },
+    async signal(target, event, { ...how }) {
+      await ready('signal');
+      return signalSaga(deciding, sagaRefOf(target, how), event, how);
     },
     operator: {
       async doubts(query = {}) {
@@ -461,6 +587,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         const said = decreed(id, outcome);
         await ready('operator.resolve');
         return resolve(deciding, refOf(id, decision), said, decision);
+      },
+      async resolveStep(id, outcome, { ...decision }) {
+        await ready('operator.resolveStep');
+        return resolveSaga(deciding, refOf(id, decision), outcome, decision);
+      },
+      async compensate(id, { ...told }) {
+        await ready('operator.compensate');
+        return compensateSaga(deciding, refOf(id, told), told);
+      },
+      async terminate(id, { ...told }) {
+        await ready('operator.terminate');
+        return terminateSaga(deciding, refOf(id, told), told);
       },
       async lookUp(id, { ...decision }) {
         await ready('operator.lookUp');
@@ -497,29 +635,10 @@ function concurrencyOf(given = 32): number {
   );
 }
 
-/** The definitions by action, inverses included; two different ones of one action are refused. */
-function registered(given: readonly AnyOperation[]): ReadonlyMap<string, Operation> {
-  const byAction = new Map<string, Operation>();
-  const register = (definition: AnyOperation): void => {
-    if (!isOperation(definition)) {
-      throw definitionInvalid(
-        'definitions holds something that is not an operation.',
-        'List what operation() returned.',
-      );
-    }
-    const known = byAction.get(definition.action);
-    if (known === definition) return;
-    if (known !== undefined) {
-      throw definitionInvalid(
-        `Two definitions share the action ${definition.action}.`,
-        'An action names one effect: give one of them another name.',
-        { action: definition.action },
-      );
-    }
-    byAction.set(definition.action, definition);
-    const { compensate } = definition;
-    if (compensate !== null && 'operation' in compensate) register(compensate.operation);
-  };
-  for (const definition of given) register(definition);
-  return byAction;
+/** Makes an aggregate of what is stored. Throws when this version cannot read it. */
+function aggregateFrom(row: AnyRow, { operations, sagas }: Registry): Aggregate {
+  if (!isSagaRow(row)) return new OperationAlone(memberOf(row, operations), operationKernel);
+  const saga = sagas.get(sagaLabel(row));
+  if (saga === undefined) throw definitionMissing(row.name, false);
+  return sagaFrom(row, saga, operations, operationKernel);
 }

@@ -11,7 +11,7 @@ import type { EscalationReason, OperationState } from '../domain/operation-state
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { OperationRef, OperationRow, RecordKind, Store } from '../ports/store.ts';
+import type { OperationRef, OperationRow, RecordKind, Store, StoredRecord } from '../ports/store.ts';
 import { contextOf, fromStored, outputOf } from './row.ts';
 import { nextChange, type Watchers } from './watchers.ts';
 
@@ -50,10 +50,17 @@ export interface Run<Output = unknown, Code extends string = string> {
   history(): Promise<readonly HistoryRecord[]>;
 }
 
+/** What a view of something stored works with. */
+export interface Viewing {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly watchers: Watchers;
+}
+
 export function runOf<Output, Code extends string>(
   ref: OperationRef,
   submission: Submission,
-  around: { readonly store: Store; readonly clock: Clock; readonly watchers: Watchers },
+  around: Viewing,
 ): Run<Output, Code> {
   const { store, clock, watchers } = around;
   return {
@@ -81,15 +88,18 @@ export function runOf<Output, Code extends string>(
     },
     async history() {
       await existing(store, ref);
-      return (await store.records(ref)).map(({ revision, at, kind, attempt, body }) => {
-        // Record bodies are objects: the orchestrator writes nothing else.
-        const { states, ...facts } = decode(body) as Facts & { states?: readonly OperationState[] };
-        return {
-          ...{ revision, at: new Date(at), kind, attempt, facts: readable(facts) },
-          ...(states === undefined ? {} : { states }),
-        };
-      });
+      return (await store.records(ref)).map(historyRecord);
     },
+  };
+}
+
+/** A stored record as people read it. */
+export function historyRecord({ revision, at, kind, attempt, body }: StoredRecord): HistoryRecord {
+  // Record bodies are objects: the orchestrator writes nothing else.
+  const { states, ...facts } = decode(body) as Facts & { states?: readonly OperationState[] };
+  return {
+    ...{ revision, at: new Date(at), kind, attempt, facts: readable(facts) },
+    ...(states === undefined ? {} : { states }),
   };
 }
 

@@ -5,10 +5,14 @@
 
 import { definitionInvalid } from '../domain/errors.ts';
 import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
-import { type Chain, isSaga, type Part, type Saga } from '../define/saga.ts';
+import { isSaga } from '../define/saga.ts';
+import type { Chain, HandWritten, Part, Saga } from '../define/saga-flow.ts';
+import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
 import { structuralHash } from '../kernel/hash.ts';
 import { type Kernel, kernelOf } from '../kernel/kernel.ts';
+import { stepsOf } from '../kernel/steps.ts';
+import { isBuilder } from '../kernel/nodes.ts';
 
 /** A saga that can be driven. */
 export interface RunnableSaga {
@@ -22,6 +26,8 @@ export interface RunnableSaga {
   readonly isChain: boolean;
   /** By the id of the actor that waits for it. */
   readonly steps: ReadonlyMap<string, SagaStep>;
+  /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
+  readonly actions: ReadonlyMap<string, (params: unknown) => void>;
 }
 
 export interface SagaStep {
@@ -94,12 +100,13 @@ export function registered(given: readonly unknown[]): Registry {
 function runnable(definition: Saga): RunnableSaga {
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
-  const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine();
+  const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
     ...{ definition, name, version, steps },
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
     isChain: flow.type === 'chain',
+    actions: actionsOf(machine),
   };
 }
 
@@ -111,4 +118,22 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   };
   parts.forEach(walk);
   return steps;
+}
+
+function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): ReadonlyMap<string, SagaStep> {
+  return new Map(
+    stepsOf(machine).flatMap(({ actorId, step, src }) => {
+      const operation = operations[src];
+      return operation === undefined ? [] : [[actorId, { step, operation, compensate: operation.compensate }]];
+    }),
+  );
+}
+
+function actionsOf({ implementations }: AnyStateMachine): RunnableSaga['actions'] {
+  const named = Object.entries<unknown>(implementations.actions);
+  return new Map(
+    named.flatMap(([name, action]) =>
+      typeof action === 'function' && !isBuilder(action) ? [[name, (params: unknown) => void action({}, params)]] : [],
+    ),
+  );
 }

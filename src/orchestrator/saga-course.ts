@@ -113,7 +113,7 @@ function outputsIn({ entries }: Course, members: ReadonlyMap<string, Member>): R
 }
 
 /** What an operation that has succeeded brought. */
-export function outputOf({ row }: Member): unknown {
+export function outputOf({ row }: Pick<Member, 'row'>): unknown {
   const { result } = contextOf(row).history;
   // An output in the history is JSON: it is encoded when its attempt ends.
   return result === null ? undefined : decode(result.output as Json);

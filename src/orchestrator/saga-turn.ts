@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { fingerprintOf } from '../domain/canonical.ts';
 import { decode, encode } from '../domain/codec.ts';
-import { operationId, providerKey, scopeOf } from '../domain/idempotency.ts';
+import { operationId, providerKey, scopeOf, stepKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
@@ -335,8 +335,8 @@ class Making {
   }
 
   #pivot(): Standing | undefined {
-    const { pivot } = this.#now.saga.definition;
-    return this.#ledger().findLast(({ entry }) => entry.undoes === null && entry.step === pivot);
+    const { pivotStep } = this.#now.saga.definition;
+    return this.#ledger().findLast(({ entry }) => entry.undoes === null && entry.step === pivotStep);
   }
 
   #isPivotPassed(): boolean {
@@ -372,7 +372,7 @@ class Making {
       );
       if (!isMade) return;
       this.#amend(entry.id, { isTold: true });
-      if (step.step === this.#now.saga.definition.pivot) this.#course = { ...this.#course, asked: null };
+      if (step.step === this.#now.saga.definition.pivotStep) this.#course = { ...this.#course, asked: null };
     }
   }
 
@@ -432,7 +432,7 @@ class Making {
     const key =
       operation.shared && operation.options.key !== null
         ? operation.options.key({ input: accepted(operation, input) })
-        : JSON.stringify([name, this.#now.key, this.#nameOf(step, generation)]);
+        : stepKey({ saga: name, key: this.#now.key, step: this.#nameOf(step, generation) });
     this.#bear(operation, input, key, { step: step.step, actor, undoes: null });
   }
 

@@ -1334,6 +1334,7 @@ const reasons: Record<EscalationReason, true> = {
   'output-unusable': true,
   'could-not-send': true,
   'inverse-failed': true,
+  'step-failed': true,
   'timeline-changed': true,
   'definition-fault': true,
   'definition-changed': true,

@@ -7,7 +7,7 @@
 import type { Facts, Policy } from '../../../src/domain/policy.ts';
 import { type Kernel, kernelOf } from '../../../src/kernel/kernel.ts';
 import { operationMachine } from '../../../machines/operation.ts';
-import { type Advance, advance, birth, type Happening } from '../../../src/orchestrator/advance.ts';
+import { type Advance, advance, birth, type OperationHappening } from '../../../src/orchestrator/advance.ts';
 import { type Position, Positions } from './positions.ts';
 
 /** The functions that decide. A test of the search puts a defect in their place. */
@@ -49,7 +49,7 @@ export class Decisions {
   }
 
   /** `name` tells the happening apart from every other one that can happen to this position. */
-  advance(from: Position, revision: number, happening: Happening, name: string, times: Times): Decided | null {
+  advance(from: Position, revision: number, happening: OperationHappening, name: string, times: Times): Decided | null {
     const { now, sendBy, windowEndsAt } = times;
     const question = `${from.id} ${name} ${since(sendBy, now)} ${since(windowEndsAt, now)}`;
     return this.#asked(question, () =>

@@ -8,7 +8,7 @@
 import { applyTurn, claim, handOver, shown } from '../../../src/adapters/memory/rows.ts';
 import type { AttemptResult } from '../../../src/domain/attempt.ts';
 import type { Policy } from '../../../src/domain/policy.ts';
-import type { Happening } from '../../../src/orchestrator/advance.ts';
+import type { OperationHappening } from '../../../src/orchestrator/advance.ts';
 import { toBody } from '../../../src/orchestrator/handover.ts';
 import type { Handover, OperationRow, Receipt, Start, Turn } from '../../../src/ports/store.ts';
 import type { Decided, Decisions, Times } from './decisions.ts';
@@ -160,7 +160,7 @@ export function ends(
   generation: number,
   result: AttemptResult,
 ): Written {
-  const happening: Happening = { type: 'attempt.ended', generation, result, body: {} };
+  const happening: OperationHappening = { type: 'attempt.ended', generation, result, body: {} };
   return writes(around, world, at, happening, `ended ${generation} ${nameOf(result)}`);
 }
 
@@ -176,7 +176,7 @@ export function beginsLookUp(world: World, at: 0 | 1, generation: number, findin
 export function hasLookedUp(around: Surroundings, world: World, at: 0 | 1, looking: Looking): World {
   const { generation, beganAt, finding } = looking;
   const answer = { finding: findings[finding], beganAt };
-  const happening: Happening = { type: 'lookup.answered', generation, answer, body: {} };
+  const happening: OperationHappening = { type: 'lookup.answered', generation, answer, body: {} };
   const name = `looked ${generation} ${finding} ${world.now - beganAt}`;
   return writes(around, changed(world, at, { looking: null }), at, happening, name).world;
 }
@@ -246,7 +246,7 @@ export function handsOver(world: World, handoverId: string, said: Parameters<typ
  * The turn that follows from what happened, written or not. A refused one is computed again while the row is still this
  * worker's, and otherwise makes it forget the operation.
  */
-function writes(around: Surroundings, before: World, at: 0 | 1, happening: Happening, name: string): Written {
+function writes(around: Surroundings, before: World, at: 0 | 1, happening: OperationHappening, name: string): Written {
   let world = before;
   for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
     const mine = world.slots[at].held;

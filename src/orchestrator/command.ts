@@ -1,0 +1,118 @@
+/**
+ * What people and other parts of a service say to a saga: cancel it, terminate it, take it back, give its chart an event.
+ * Each is handed over like any other word; only the owner's turn applies or refuses it, and tells which.
+ */
+
+import type { Duration } from '../domain/duration.ts';
+import { encode } from '../domain/codec.ts';
+import { inputInvalid, resolutionRefused, sagaNotFound, signalRefused } from '../domain/errors.ts';
+import type { NotApplied, Succeeded } from '../domain/outcome.ts';
+import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
+import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
+import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNameless } from './decide.ts';
+import type { SaidOfSaga } from './handover.ts';
+
+/** Who says it, and why. Kept for good. */
+export interface Told {
+  readonly by: string;
+  readonly reason: string;
+  /** How long to wait for it to be applied. Default `'10s'`. */
+  readonly within?: Duration;
+}
+
+type Commanding = Omit<Deciding, 'definitions'>;
+
+/** The stored saga. Rejects with INPUT_INVALID for what can name none, and with SAGA_NOT_FOUND. */
+export async function existingSaga(store: Store, ref: OperationRef): Promise<SagaRow> {
+  assertKeyText('tenant', ref.tenant, TENANT_LENGTH_MAX);
+  assertKeyText('saga id', ref.id, KEY_LENGTH_MAX);
+  const row = await store.readSaga(ref);
+  if (row === null) throw sagaNotFound(ref.tenant, ref.id);
+  return row;
+}
+
+/** Asks for a saga to be given up: what has succeeded is taken back. Success of its pivot, or of all of it, wins. */
+export async function cancelSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Cancelled> {
+  const answer = await say(commanding, ref, 'cancel', told);
+  if (answer === null) return { status: 'waiting' };
+  return { status: answer.accepted ? 'accepted' : 'too-late' };
+}
+
+/** Ends a saga as it stands: nothing more is begun, and nothing is taken back. What was sent is still found out. */
+export function terminateSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Decided> {
+  return decided(commanding, ref, 'terminate', told);
+}
+
+/** Takes back what a settled saga did, as far as there are inverses. */
+export function compensateSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Decided> {
+  return decided(commanding, ref, 'compensate', told);
+}
+
+async function decided(
+  commanding: Commanding,
+  ref: OperationRef,
+  kind: 'terminate' | 'compensate',
+  told: Told,
+): Promise<Decided> {
+  const answer = await say(commanding, ref, kind, told);
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
+  return { status: 'applied' };
+}
+
+async function say(commanding: Commanding, ref: OperationRef, kind: 'cancel' | 'terminate' | 'compensate', told: Told) {
+  const { by, reason, within } = told;
+  refuseNameless(by, 'by');
+  refuseNameless(reason, 'reason');
+  await existingSaga(commanding.store, ref);
+  return await handOverAndWait(commanding, { to: ref, about: ref, said: { kind, by, reason } }, within);
+}
+
+/** An event for the chart of a saga; `type` names it, the rest is its own. */
+export interface SignalEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export interface SignalOptions {
+  /** Names the event where it comes from: given twice, it is heard once. */
+  readonly eventId: string;
+  readonly within?: Duration;
+}
+
+/**
+ * Gives an event to the chart of a saga. Rejects with SIGNAL_REFUSED, naming what the chart would take, when it does not
+ * take it where it stands; `waiting`: it is durable, and will be taken or refused.
+ */
+export async function signalSaga(
+  commanding: Commanding,
+  ref: OperationRef,
+  event: SignalEvent,
+  { eventId, within }: SignalOptions,
+): Promise<Decided> {
+  assertKeyText('event id', eventId, KEY_LENGTH_MAX);
+  assertKeyText('event type', event.type, KEY_LENGTH_MAX);
+  if (event.type.startsWith('xstate.')) {
+    throw inputInvalid('An event from outside cannot have a type that begins with "xstate.". Give it another name.');
+  }
+  // Refused here what no store could keep, with the path.
+  encode(event, { onUnsupported: 'refuse', rootName: 'event' });
+  await existingSaga(commanding.store, ref);
+  const said: SaidOfSaga = { kind: 'signal', event: { ...event }, eventId };
+  const answer = await handOverAndWait(commanding, { to: ref, about: ref, said, handoverId: `signal ${eventId}` }, within);
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw signalRefused(ref.id, event.type, answer.why);
+  return { status: 'applied' };
+}
+
+/** Decides about a saga that is escalated because a step after its pivot was refused. */
+export async function resolveSaga(
+  commanding: Commanding,
+  ref: OperationRef,
+  outcome: Succeeded<unknown> | NotApplied,
+  told: Told & { readonly evidence: string },
+): Promise<Decided> {
+  const event = { type: 'verdict.given', outcome: { ...outcome }, by: told.by, evidence: told.evidence };
+  const eventId = commanding.driver.newHandoverId();
+  return await signalSaga(commanding, ref, event, { eventId, ...(told.within === undefined ? {} : { within: told.within }) });
+}

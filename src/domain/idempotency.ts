@@ -67,9 +67,9 @@ export function sagaId(scope: Scope): string {
   return `${SAGA_ID_PREFIX}${crockford(digest('sagacity.saga-id.v1', scope), 26)}`;
 }
 
-/** Tells the id of a saga from that of an operation. */
-export function isSagaId(id: string): boolean {
-  return id.startsWith(SAGA_ID_PREFIX);
+/** Tells the id of a saga from that of an operation, and from what is no id at all. */
+export function isSagaId(id: unknown): boolean {
+  return typeof id === 'string' && id.startsWith(SAGA_ID_PREFIX);
 }
 
 const SAGA_ID_PREFIX = 'sg_';

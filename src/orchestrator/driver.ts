@@ -266,8 +266,8 @@ export class Driver {
       for (const { input } of aggregate.members.values()) decode(input);
     } catch (error) {
       const { tenant, id } = claimed;
-      const subject = { [isSagaRow(claimed) ? 'saga' : 'operation']: id, tenant };
-      this.#around.logger.error({ ...subject, error }, `${claimed.id} cannot be read by this version`);
+      const kind: AggregateKind = isSagaRow(claimed) ? 'saga' : 'operation';
+      this.#around.logger.error({ [kind]: id, tenant, error }, `${kind} cannot be read by this version`);
       return this.#track(this.#giveBackUnread(claimed));
     }
     const { id, timeline } = this.#around.worker;

@@ -27,7 +27,7 @@ export interface SagaChain<
   Submitted = Input,
 > extends SagaParts<Name>,
     StepVerbs<SagaOf<Name, Submitted>, Input, {}, Outputs, Refusals, Way> {
-  readonly '~types'?: SagaTypes<Input, Outputs, CauseOf<Refusals>, Submitted>;
+  readonly '~types'?: SagaTypes<Input, Outputs, CauseBy<Refusals>, Submitted>;
   readonly flow: Chain;
 
   /**
@@ -41,7 +41,9 @@ export interface SagaChain<
   ): SagaChain<Name, Input, With<Outputs, Step, Output>, With<Refusals, Step, Code>, 'forward', Submitted>;
 
   /** What the saga succeeds with, instead of the record of all outputs. It comes last: no step can follow. */
-  output<Output>(make: (known: Known<Input, Outputs>) => Output): Saga<Name, Input, Output, CauseOf<Refusals>, Submitted>;
+  output<Output>(
+    make: (known: Known<Input, Outputs>) => Output,
+  ): Saga<Name, Input, Output, CauseBy<Refusals>, Submitted>;
 }
 
 /** A chain within a `parallel`: it sees what came before the parallel, and its own steps. */
@@ -135,7 +137,9 @@ type With<Known, Step extends string, Value, Failing = never> = Flat<
   Known & ('continue' extends Failing ? { readonly [Name in Step]?: Value } : { readonly [Name in Step]: Value })
 >;
 
-type InputFunction<Seen, Given, Taken> = [Taken] extends [infer Wanted] ? (known: Seen) => Exactly<Given, Wanted> : never;
+type InputFunction<Seen, Given, Taken> = [Taken] extends [infer Wanted]
+  ? (known: Seen) => Exactly<Given, Wanted>
+  : never;
 
 /** Members that the operation does not take are refused: they would change what one intent is in silence. */
 type Exactly<Given, Taken> = Given & { readonly [Name in Exclude<keyof Given, MembersOf<Taken>>]: never };
@@ -169,7 +173,7 @@ type Intersected<Union> = (Union extends unknown ? (one: Union) => void : never)
   : never;
 
 /** What can have taken a saga back, from the codes of the steps whose refusal does. */
-export type CauseOf<Refusals> =
+export type CauseBy<Refusals> =
   | SagaCause<null, SagaCode>
   | { [Step in keyof Refusals & string]: SagaCause<Step, CodeIn<Refusals[Step]>> }[keyof Refusals & string];
 

@@ -1,7 +1,8 @@
-/** The library's charts as XState machines, for the inspector and for drawing. */
+/** The library's charts as XState machines, and what hand-written ones are made with. */
 
 export type { AttemptResult } from './domain/attempt.ts';
 export type { Policy } from './domain/policy.ts';
+export { actorsFrom, type ActorsOf, type Refusal, refusalOf, type TakenBack } from '../machines/actors.ts';
 export {
   type LookupAnswer,
   type OperationContext,
@@ -9,3 +10,4 @@ export {
   type OperationInput,
   operationMachine,
 } from '../machines/operation.ts';
+export { sagaMachine as machineOf } from '../machines/saga.ts';

@@ -6,7 +6,8 @@
 
 import { fingerprintOf } from '../domain/canonical.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { ACTION_LENGTH_MAX, isWellFormed } from '../domain/text.ts';
+import { refuseBadName } from './definition-name.ts';
+import { isFunction, refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import { isSchema } from './schema.ts';
 
@@ -22,12 +23,11 @@ const optionNames = [
   ...['output', 'key', 'compensate', 'timeout', 'sendWithin', 'retry', 'volatile', 'shared'],
 ];
 
-/** Throws DEFINITION_INVALID unless `action` can be a name in the database: text, not empty, not too long. */
+/** Throws DEFINITION_INVALID unless `action` can be a name in the database. */
 export function refuseBadAction(action: unknown): void {
-  const complaint = complaintAbout(action);
-  if (complaint === undefined) return;
-  throw definitionInvalid(
-    `The action of an operation ${complaint}.`,
+  refuseBadName(
+    'The action of an operation',
+    action,
     "Give the effect a stable name such as 'card.charge'; it is part of every idempotency key.",
   );
 }
@@ -42,15 +42,16 @@ export function refuseBadOptions(action: string, options: object): void {
   }
   refuseUnknownOptions(action, options, optionNames);
   const given: Unchecked = { ...options };
-  refuseMissing(action, given);
-  refuseUnless(isSchema(given.input), action, 'input', required.input);
-  refuseUnless(isFunction(given.execute), action, 'execute', required.execute);
-  refuseUnless(given.output === undefined || isSchema(given.output), action, 'output', required.input);
-  refuseUnless(given.key === undefined || isFunction(given.key), action, 'key', 'a function of { input }');
-  refuseUnless(isLookup(given.lookup), action, 'lookup', required.lookup);
-  refuseUnless(given.shared === undefined || typeof given.shared === 'boolean', action, 'shared', 'true or false');
-  refuseBadVolatile(action, given.volatile);
-  refuseBadCompensate(action, given.compensate);
+  const subject: Subject = { called: action, facts: { action } };
+  refuseMissing(subject, given, required);
+  refuseUnless(isSchema(given.input), subject, 'input', required.input);
+  refuseUnless(isFunction(given.execute), subject, 'execute', required.execute);
+  refuseUnless(given.output === undefined || isSchema(given.output), subject, 'output', required.input);
+  refuseUnless(given.key === undefined || isFunction(given.key), subject, 'key', 'a function of { input }');
+  refuseUnless(isLookup(given.lookup), subject, 'lookup', required.lookup);
+  refuseUnless(given.shared === undefined || typeof given.shared === 'boolean', subject, 'shared', 'true or false');
+  refuseBadVolatile(subject, given.volatile);
+  refuseBadCompensate(subject, given.compensate);
   if (given.shared === true && given.key === undefined) {
     throw definitionInvalid(
       `${action} is shared and has no key.`,
@@ -77,57 +78,30 @@ interface Unchecked {
   readonly compensate?: unknown;
 }
 
-function complaintAbout(action: unknown): string | undefined {
-  if (typeof action !== 'string') return `is a value of type ${action === null ? 'null' : typeof action}`;
-  if (action === '') return 'is empty';
-  if (action.length > ACTION_LENGTH_MAX)
-    return `has ${action.length} UTF-16 code units and may have ${ACTION_LENGTH_MAX}`;
-  if (action.includes('\0') || !isWellFormed(action)) return 'is not well-formed text';
-  return undefined;
-}
-
-function refuseMissing(action: string, given: Unchecked): void {
-  const missing = Object.entries(required).filter(([name]) => given[name] === undefined);
-  if (missing.length === 0) return;
-  throw definitionInvalid(
-    `${action} does not say ${missing.map(([name]) => name).join(' and ')}.`,
-    `Add ${missing.map(([name, what]) => `${name}: ${what}`).join('; ')}.`,
-    { action, options: missing.map(([name]) => name) },
-  );
-}
-
-function refuseUnless(holds: boolean, action: string, option: string, what: string): void {
-  if (holds) return;
-  throw definitionInvalid(`${option} of ${action} is of the wrong kind.`, `Write ${what}.`, { action, option });
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function';
-}
-
 function isLookup(value: unknown): boolean {
   if (value === 'none') return true;
   return typeof value === 'object' && value !== null && 'find' in value && isFunction(value.find);
 }
 
-function refuseBadVolatile(action: string, paths: unknown): void {
+function refuseBadVolatile(subject: Subject, paths: unknown): void {
   if (paths === undefined) return;
   const isList = Array.isArray(paths) && paths.every((path) => typeof path === 'string');
-  refuseUnless(isList, action, 'volatile', "a list of paths: ['meta.requestedAt', 'lines[].note']");
+  refuseUnless(isList, subject, 'volatile', "a list of paths: ['meta.requestedAt', 'lines[].note']");
   // The fingerprint is the authority on how a path is written: taking one refuses a path it could not follow.
   if (Array.isArray(paths)) fingerprintOf(null, { volatile: paths });
 }
 
-function refuseBadCompensate(action: string, compensate: unknown): void {
+/** Throws DEFINITION_INVALID unless this is an inverse, or the reason why there is none. */
+export function refuseBadCompensate(subject: Subject, compensate: unknown): void {
   if (compensate === undefined) return;
   const remedy = "{ operation, input: ({ input, output }) => ... }, or { none: 'why nothing can take it back' }";
-  if (typeof compensate !== 'object' || compensate === null) return refuseUnless(false, action, 'compensate', remedy);
-  refuseUnknownOptions(`compensate of ${action}`, compensate, ['operation', 'input', 'none']);
+  if (typeof compensate !== 'object' || compensate === null) return refuseUnless(false, subject, 'compensate', remedy);
+  refuseUnknownOptions(`compensate of ${subject.called}`, compensate, ['operation', 'input', 'none']);
   if ('none' in compensate) {
     const alone = !('operation' in compensate) && !('input' in compensate);
     const saysWhy = typeof compensate.none === 'string' && compensate.none.trim() !== '';
-    return refuseUnless(alone && saysWhy, action, 'compensate', remedy);
+    return refuseUnless(alone && saysWhy, subject, 'compensate', remedy);
   }
   const complete = 'operation' in compensate && hasType(compensate.operation, 'operation') && 'input' in compensate;
-  refuseUnless(complete && isFunction(compensate.input), action, 'compensate', remedy);
+  refuseUnless(complete && isFunction(compensate.input), subject, 'compensate', remedy);
 }

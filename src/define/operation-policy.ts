@@ -5,9 +5,10 @@
  */
 
 import type { Retry } from '../domain/backoff.ts';
-import { type Duration, formatDuration, milliseconds } from '../domain/duration.ts';
+import { type Duration, formatDuration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Policy } from '../domain/policy.ts';
+import { refuseOtherWords } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 
 /** How often an operation is attempted in all, and how far apart. What is left out keeps its default. */
@@ -125,19 +126,6 @@ function retryOf(action: string, retry: RetryOptions): Retry {
     );
   }
   return Object.freeze({ attempts, backoff, delayMs, maxDelayMs, jitter });
-}
-
-function refuseOtherWords(subject: string, word: unknown, words: readonly string[]): void {
-  if (words.some((known) => known === word)) return;
-  const shown = typeof word === 'string' ? JSON.stringify(word) : `a value of type ${typeof word}`;
-  throw definitionInvalid(`${subject} is ${shown}.`, `Write ${words.map((known) => `'${known}'`).join(' or ')}.`);
-}
-
-function lastingMs(duration: Duration, name: string): number {
-  const ms = milliseconds(duration, name);
-  if (ms === 0)
-    throw definitionInvalid(`${name} is no time at all.`, 'Write a duration longer than 0.', { option: name });
-  return ms;
 }
 
 /** Between the latest send and the look-up that can prove its absence the provider must still know the key. */

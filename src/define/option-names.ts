@@ -11,13 +11,19 @@ export function refuseUnknownOptions(subject: string, given: object, known: read
   if (unknown === undefined) return;
   const near = nearest(unknown, known);
   throw definitionInvalid(
-    `${subject} has no option ${unknown}${near === undefined ? '.' : `: did you mean ${near}?`}`,
+    `${subject} has no option ${unknown}${didYouMean(near)}`,
     `The options are ${known.join(', ')}.`,
     { option: unknown, ...(near === undefined ? {} : { suggestion: near }) },
   );
 }
 
-function nearest(name: string, known: readonly string[]): string | undefined {
+/** The end of a sentence about a name that does not exist. */
+export function didYouMean(near: string | undefined): string {
+  return near === undefined ? '.' : `: did you mean ${near}?`;
+}
+
+/** The name among `known` that was probably meant, if there is one. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((candidate) => ({ candidate, edits: editsBetween(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ candidate, edits }) => edits <= Math.max(1, Math.floor(candidate.length / 3)))

@@ -31,6 +31,14 @@ export function milliseconds(duration: Duration, name: string): number {
   return ms + 0;
 }
 
+/** As {@link milliseconds}, and longer than 0. */
+export function lastingMs(duration: Duration, name: string): number {
+  const ms = milliseconds(duration, name);
+  if (ms === 0)
+    throw definitionInvalid(`${name} is no time at all.`, 'Write a duration longer than 0.', { option: name });
+  return ms;
+}
+
 /** The shortest text that {@link milliseconds} reads back as `ms`: 90000 is `'90s'`, 86400000 is `'1d'`. */
 export function formatDuration(ms: number): string {
   for (const [unit, unitMs] of Object.entries(unitsMs)) {

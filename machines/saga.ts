@@ -1,0 +1,213 @@
+/**
+ * The chart of a saga that was written with the builder. There is no second interpreter: what the verbs say becomes an
+ * XState machine, run by the same kernel as any other. Its states are the steps in their order, then `compensating`;
+ * it ends `succeeded` or `compensated`. Up to and including the pivot a refusal, a cancellation or the deadline leads
+ * to `compensating`; after it nothing does. It performs nothing itself: operations are actors by the names of their
+ * actions, and what has to be taken back is known to whoever carries out `compensate`, from proven outcomes alone.
+ */
+
+import { type AnyStateMachine, assign, setup } from 'xstate';
+import { definitionInvalid } from '../src/domain/errors.ts';
+import type { Chain, Part, Saga, Step } from '../src/define/saga-flow.ts';
+import { inert } from './actors.ts';
+
+/** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
+export interface SagaContext {
+  readonly input: unknown;
+  readonly outputs: Readonly<Record<string, unknown>>;
+}
+
+export interface SagaInput {
+  readonly input: unknown;
+}
+
+export type SagaEvent =
+  /** Up to and including the pivot: take everything back. */
+  | { readonly type: 'saga.cancelled' }
+  | { readonly type: 'saga.timedOut' }
+  /** A person decided about a step that was refused after the pivot; in a parallel it must say which. */
+  | {
+      readonly type: 'verdict.given';
+      readonly step?: string;
+      readonly outcome: { readonly type: 'succeeded'; readonly output: unknown } | { readonly type: 'not-applied' };
+    };
+
+/**
+ * The XState machine of a saga: the one that its steps make, or the author's own. For the inspector and for drawing; in
+ * there its operations wait until their actors are provided. Throws DEFINITION_INVALID for a chain without steps.
+ *
+ * @example
+ * createActor(machineOf(fulfilment), { input: { input: order }, inspect }).start();
+ */
+export function sagaMachine(saga: Saga): AnyStateMachine {
+  // saga() has looked at what it was given; only its type may not be told where it is defined.
+  if (saga.flow.type === 'machine') return saga.flow.machine as AnyStateMachine;
+  return chartOf(saga, saga.flow);
+}
+
+function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
+  const [first] = chain.parts;
+  if (first === undefined) {
+    throw definitionInvalid(
+      `Saga ${saga.name} has no steps.`,
+      `Add one: .step('payment', authorisePayment, ({ input }) => ({ ... })).`,
+      { saga: saga.name },
+    );
+  }
+  const config = {
+    id: saga.name,
+    version: String(saga.version),
+    context: ({ input }: { input: SagaInput }) => ({ input: input.input, outputs: {} }),
+    initial: first.name,
+    states: {
+      ...topLevelStates(saga, chain.parts),
+      compensating: {
+        id: 'compensating',
+        description: 'Takes back what has succeeded, once it is proven how everything that was begun has ended.',
+        invoke: { id: 'compensate', src: 'compensate', onDone: { target: 'compensated' } },
+      },
+      succeeded: { type: 'final', output: ({ context }: Moment) => outputOf(chain, context) },
+      compensated: { type: 'final' },
+    },
+    output: ({ event }: { event: { output?: unknown } }) => event.output,
+  } as const;
+  const actions = [...actionsIn(chain.parts), 'compensate'];
+  const written = words(Object.fromEntries(actions.map((action) => [action, inert])));
+  // XState reads the types of states from literals, and these are made from data: the kernel's lint looks at them.
+  return written.createMachine(config as never) as unknown as AnyStateMachine;
+}
+
+function outputOf({ output }: Chain, context: SagaContext): unknown {
+  return output === null ? context.outputs : output(known(context));
+}
+
+/** What the functions of a saga get. */
+function known({ input, outputs }: SagaContext): Record<string, unknown> {
+  return { ...outputs, input };
+}
+
+function actionsIn(parts: readonly Part[]): string[] {
+  return parts.flatMap((part) =>
+    part.type === 'step' ? part.operation.action : Object.values(part.branches).flatMap(actionsIn),
+  );
+}
+
+type Moment = { readonly context: SagaContext };
+
+/** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
+function words(actors: Readonly<Record<string, typeof inert>>) {
+  return setup({
+    // XState takes types by example; these values are never read.
+    types: { context: {} as SagaContext, events: {} as SagaEvent, input: {} as SagaInput },
+    actors,
+    guards: {
+      saysSucceeded: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'succeeded',
+      saysNotApplied: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'not-applied',
+    },
+    actions: {
+      keepOutput: assign(({ context, event }, { step }: { step: string }) => {
+        // Stands where an actor is done only; XState leaves its own events out of the type.
+        const { output } = event as unknown as { output: unknown };
+        return { outputs: { ...context.outputs, [step]: output } };
+      }),
+      keepVerdict: assign(({ context, event }, { step }: { step: string }) =>
+        event.type === 'verdict.given' && event.outcome.type === 'succeeded'
+          ? { outputs: { ...context.outputs, [step]: event.outcome.output } }
+          : {},
+      ),
+    },
+  });
+}
+
+/** Which step a person is asked about, and whether another one may be asked about at the same time. */
+interface Asked {
+  readonly step: string;
+  readonly amongOthers: boolean;
+}
+
+type Verdict = Extract<SagaEvent, { readonly type: 'verdict.given' }>;
+
+function isAbout(event: SagaEvent, { step, amongOthers }: Asked): event is Verdict {
+  if (event.type !== 'verdict.given') return false;
+  return event.step === step || (event.step === undefined && !amongOthers);
+}
+
+type States = Record<string, object>;
+
+/** Where a part stands: what comes next, and how to get to `compensating` from there; null: there is no way back. */
+interface Place {
+  readonly next: string;
+  readonly back: string | null;
+  readonly amongOthers: boolean;
+}
+
+function topLevelStates(saga: Saga, parts: readonly Part[]): States {
+  const pivotAt = parts.findIndex(({ name }) => name === saga.pivotStep);
+  const made = parts.map((part, at): States => {
+    const isForward = pivotAt !== -1 && at > pivotAt;
+    const next = parts[at + 1]?.name ?? 'succeeded';
+    const states = statesOf(part, { next, back: isForward ? null : 'compensating', amongOthers: false });
+    return isForward ? states : { ...states, [part.name]: { ...states[part.name], on: waysBack } };
+  });
+  return Object.assign({}, ...made) as States;
+}
+
+const waysBack = {
+  'saga.cancelled': { target: 'compensating' },
+  'saga.timedOut': { target: 'compensating' },
+};
+
+function statesOf(part: Part, place: Place): States {
+  return part.type === 'step' ? stepStates(part, place) : { [part.name]: parallelState(part.branches, place) };
+}
+
+function parallelState(branches: Readonly<Record<string, readonly Part[]>>, { next, back }: Place): object {
+  const inside = back === null ? null : '#compensating';
+  const states = Object.entries(branches).map(([name, parts]) => [name, branchState(parts, inside)] as const);
+  return { type: 'parallel', states: Object.fromEntries(states), onDone: { target: next } };
+}
+
+function branchState(parts: readonly Part[], back: string | null): object {
+  const made = parts.map((part, at) =>
+    statesOf(part, { next: parts[at + 1]?.name ?? 'done', back, amongOthers: true }),
+  );
+  return { initial: parts[0]?.name, states: Object.assign({}, ...made, { done: { type: 'final' } }) as States };
+}
+
+function stepStates(step: Step, { next, back, amongOthers }: Place): States {
+  const failed = `${step.name} failed`;
+  const invoke = {
+    id: step.name,
+    src: step.operation.action,
+    input: ({ context }: Moment) => step.input(known(context)),
+    onDone: { target: next, actions: { type: 'keepOutput', params: { step: step.name } } },
+    onError: { target: back ?? (step.onFailed === 'continue' ? next : failed) },
+  };
+  const state = { description: descriptionOf(step, back !== null), invoke };
+  if (back !== null || step.onFailed === 'continue') return { [step.name]: state };
+
+  const params: Asked = { step: step.name, amongOthers };
+  const asked = {
+    description: `${step.operation.action} was refused, and there is no way back: a person decides.`,
+    tags: ['escalated'],
+    on: {
+      'verdict.given': [
+        {
+          guard: { type: 'saysSucceeded', params },
+          target: next,
+          actions: { type: 'keepVerdict', params: { step: step.name } },
+        },
+        { guard: { type: 'saysNotApplied', params }, target: step.name },
+      ],
+    },
+  };
+  return { [step.name]: state, [failed]: asked };
+}
+
+/** One line for drawings: what is done there, and what becomes of it. */
+function descriptionOf({ operation, compensate, onFailed }: Step, isBackward: boolean): string {
+  if (!isBackward) return `${operation.action}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
+  if (compensate === null) return `${operation.action}; after it there is no way back`;
+  if ('none' in compensate) return `${operation.action}; nothing takes it back: ${compensate.none}`;
+  return `${operation.action}; taken back by ${compensate.operation.action}`;
+}

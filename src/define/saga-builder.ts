@@ -1,0 +1,112 @@
+/**
+ * The running side of the saga builder. A saga never changes: each verb makes a new one that holds the parts of the one
+ * before and one more, so that any of them can be kept, shared or taken in two directions. What the verbs promise to
+ * the compiler stands in `saga-chain.ts`; here every type has been forgotten.
+ */
+
+import { definitionInvalid } from '../domain/errors.ts';
+import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } from './saga-flow.ts';
+import { isFunction, refuseUnless } from './option-kinds.ts';
+import { type Given, parallelOf, type Place, pivotOf, stepOf, withPart } from './saga-parts.ts';
+
+/** A saga whose flow is a chain, with the verbs that make it longer. Its own members are those of every saga. */
+export class SagaBuilder implements SagaParts {
+  readonly type = 'saga';
+  readonly name: string;
+  readonly version: number;
+  readonly options: SagaFunctions;
+  readonly withinMs: number | null;
+  readonly compensation: CompensationOrder;
+  readonly pivotStep: string | null;
+  readonly flow: Chain;
+
+  constructor(saga: Omit<SagaParts, 'type' | 'flow'>, parts: readonly Part[]) {
+    this.name = saga.name;
+    this.version = saga.version;
+    this.options = saga.options;
+    this.withinMs = saga.withinMs;
+    this.compensation = saga.compensation;
+    this.pivotStep = saga.pivotStep;
+    this.flow = Object.freeze({ type: 'chain', parts, output: null });
+    Object.freeze(this);
+  }
+
+  step(...given: Given): SagaBuilder {
+    return this.#with(stepOf(this.#place, given));
+  }
+
+  pivot(...given: Given): SagaBuilder {
+    const step = pivotOf(this.#place, given);
+    return new SagaBuilder({ ...this, pivotStep: step.name }, withPart(this.#place, this.flow.parts, step));
+  }
+
+  parallel(...given: Given): SagaBuilder {
+    return this.#with(parallelOf(this.#place, this.flow.parts, given, openBranch));
+  }
+
+  output(make: unknown): Saga {
+    const subject = { called: `saga ${this.name}`, facts: { saga: this.name } };
+    refuseUnless(
+      isFunction(make),
+      subject,
+      'output',
+      'a function of the input and the outputs: ({ payment }) => ({ ... })',
+    );
+    // What is not a function has been refused on the line above.
+    return Object.freeze({ ...this, flow: Object.freeze({ ...this.flow, output: make as Chain['output'] }) });
+  }
+
+  get #place(): Place {
+    return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward', taken: [] };
+  }
+
+  #with(part: Part): SagaBuilder {
+    return new SagaBuilder(this, withPart(this.#place, this.flow.parts, part));
+  }
+}
+
+/** What `parallel` hands to its author, who gives it back with steps. */
+class Branch {
+  readonly type = 'branch';
+  readonly #place: Place;
+  readonly #parts: readonly Part[];
+
+  constructor(place: Place, parts: readonly Part[]) {
+    this.#place = place;
+    this.#parts = parts;
+    Object.freeze(this);
+  }
+
+  step(...given: Given): Branch {
+    return this.#with(stepOf(this.#place, given));
+  }
+
+  parallel(...given: Given): Branch {
+    return this.#with(parallelOf(this.#place, this.#parts, given, openBranch));
+  }
+
+  /** For callers without a compiler, who would only read that it is not a function. */
+  pivot(): never {
+    throw definitionInvalid(
+      `A parallel of saga ${this.#place.saga} has a pivot in it.`,
+      'The way back cannot end in one branch while another is still on its way: put the pivot before or after the parallel.',
+      { saga: this.#place.saga },
+    );
+  }
+
+  /** Null when it was begun by another parallel, whose steps saw other things. */
+  partsFrom(place: Place): readonly Part[] | null {
+    return this.#place === place ? this.#parts : null;
+  }
+
+  #with(part: Part): Branch {
+    return new Branch(this.#place, withPart(this.#place, this.#parts, part));
+  }
+}
+
+function openBranch(inside: Place) {
+  return {
+    branch: new Branch(inside, Object.freeze([])),
+    partsOf: (value: unknown) => (value instanceof Branch ? value.partsFrom(inside) : null),
+  };
+}

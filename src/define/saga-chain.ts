@@ -1,0 +1,180 @@
+/**
+ * The static side of the saga builder: what each verb takes, and what is known after it. It guarantees that a step sees
+ * what exists by then and no more, that what may have to be taken back says how, and that the cause of a compensation
+ * names the steps and codes that can be one. The compiler is the authority; callers without one meet the same rules in
+ * the builder. Records stay flat and grow by one member a step, because intersections and unions of generics print
+ * unreadably; what a step costs the compiler is held down by a test.
+ */
+
+import type { LibraryCode } from '../domain/operation-state.ts';
+import type { CompensateOption, Operation, Undo } from './operation.ts';
+import type { Chain, OnFailed, Saga, SagaCause, SagaCode, SagaParts, SagaTypes } from './saga-flow.ts';
+import type { ReservedName } from './saga-names.ts';
+
+/** Up to the pivot a refusal takes everything back; after its success there is only the way on. */
+export type Recovery = 'backward' | 'forward';
+
+/**
+ * A saga in the making, which is a definition at every point. Each verb returns a new one and leaves this as it is.
+ * `Outputs` holds what its steps leave behind, `Refusals` the codes of the steps whose refusal takes everything back.
+ */
+export interface SagaChain<
+  Name extends string,
+  Input,
+  Outputs,
+  Refusals,
+  Way extends Recovery = 'backward',
+  Submitted = Input,
+> extends SagaParts<Name>,
+    StepVerbs<SagaOf<Name, Submitted>, Input, {}, Outputs, Refusals, Way> {
+  readonly '~types'?: SagaTypes<Input, Outputs, CauseBy<Refusals>, Submitted>;
+  readonly flow: Chain;
+
+  /**
+   * The step after which there is no way back: once it has succeeded nothing is compensated any more. A refusal of the
+   * pivot itself still takes everything back, so it has nothing of its own to say about compensation.
+   */
+  pivot<const Step extends string, Output, Code extends string, Taken, Given extends Taken>(
+    name: Way extends 'backward' ? NewName<Step, Outputs> : 'this saga has its pivot already',
+    operation: Operation<string, unknown, Output, Code, Taken, Undo>,
+    input: InputFunction<Known<Input, Outputs>, Given, Taken>,
+  ): SagaChain<Name, Input, With<Outputs, Step, Output>, With<Refusals, Step, Code>, 'forward', Submitted>;
+
+  /** What the saga succeeds with, instead of the record of all outputs. It comes last: no step can follow. */
+  output<Output>(
+    make: (known: Known<Input, Outputs>) => Output,
+  ): Saga<Name, Input, Output, CauseBy<Refusals>, Submitted>;
+}
+
+/** A chain within a `parallel`: it sees what came before the parallel, and its own steps. */
+export interface SagaBranch<Input, Before, Own, Refusals, Way extends Recovery>
+  extends BranchOf<Own, Refusals>,
+    StepVerbs<null, Input, Before, Own, Refusals, Way> {}
+
+interface BranchOf<Own, Refusals> {
+  readonly type: 'branch';
+  readonly '~types'?: BranchTypes<Own, Refusals>;
+}
+
+interface BranchTypes<Own, Refusals> {
+  readonly outputs: Own;
+  readonly refusals: Refusals;
+}
+
+/** The verbs that a saga and a branch share; `Of` tells which of the two they return. */
+export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recovery> {
+  /**
+   * One operation. `input` makes what it is submitted with from the saga's input and the outputs of the steps before.
+   *
+   * Before the pivot it must be possible to take a success back: `compensate` stands on the operation or, for this
+   * step alone, in the options, and `{ none: 'reason' }` says that nothing needs to be. After the pivot `onFailed` says
+   * what a refusal leads to: `'escalate'` asks a person (the default), `'continue'` goes on without the output.
+   */
+  step<
+    const Step extends string,
+    Taking,
+    Output,
+    Code extends string,
+    Taken,
+    Undoing extends Undo,
+    Given extends Taken,
+    Inverse,
+    const Reason extends string = never,
+    const Failing extends OnFailed = 'escalate',
+  >(
+    name: NewName<Step, Before & Own>,
+    operation: Operation<string, Taking, Output, Code, Taken, Undoing>,
+    input: InputFunction<Known<Input, Before & Own>, Given, Taken>,
+    ...compensate: StepOptions<Way, Undoing, CompensateOption<Taking, Output, Inverse, Reason>, Failing>
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    With<Own, Step, Output, Failing>,
+    Way extends 'backward' ? With<Refusals, Step, Code> : Refusals,
+    Way
+  >;
+
+  /**
+   * Branches that are taken at the same time; what comes next waits for all of them and sees all their outputs. Before
+   * the pivot the refusal of one takes everything back, once it is proven how the others ended.
+   *
+   * @example
+   * .parallel('prepare', (branch) => ({
+   *   money: branch.step('payment', authorisePayment, ({ input }) => ({ orderId: input.orderId })),
+   *   goods: branch.step('stock', reserveStock, ({ input }) => ({ lines: input.lines })),
+   * }))
+   */
+  parallel<const Name extends string, Branches extends Readonly<Record<string, BranchOf<unknown, unknown>>>>(
+    name: NewName<Name, Before & Own>,
+    branches: (branch: SagaBranch<Input, Before & Own, {}, {}, Way>) => Branches,
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    Flat<Own & AllOf<Branches, 'outputs'>>,
+    Flat<Refusals & AllOf<Branches, 'refusals'>>,
+    Way
+  >;
+}
+
+interface SagaOf<Name extends string, Submitted> {
+  readonly name: Name;
+  readonly submitted: Submitted;
+}
+
+type Grown<Of, Input, Before, Own, Refusals, Way extends Recovery> =
+  Of extends SagaOf<infer Name, infer Submitted>
+    ? SagaChain<Name, Input, Own, Refusals, Way, Submitted>
+    : SagaBranch<Input, Before, Own, Refusals, Way>;
+
+/** What the functions of a saga get. */
+type Known<Input, Outputs> = { readonly input: Input } & Outputs;
+
+type Flat<Parts> = Parts extends infer All ? { [Member in keyof All]: All[Member] } : never;
+
+type With<Known, Step extends string, Value, Failing = never> = Flat<
+  Known & ('continue' extends Failing ? { readonly [Name in Step]?: Value } : { readonly [Name in Step]: Value })
+>;
+
+type InputFunction<Seen, Given, Taken> = [Taken] extends [infer Wanted]
+  ? (known: Seen) => Exactly<Given, Wanted>
+  : never;
+
+/** Members that the operation does not take are refused: they would change what one intent is in silence. */
+type Exactly<Given, Taken> = Given & { readonly [Name in Exclude<keyof Given, MembersOf<Taken>>]: never };
+
+type MembersOf<Taken> = unknown extends Taken ? PropertyKey : Taken extends unknown ? keyof Taken : never;
+
+/** An unusable name is answered with the reason, which the compiler shows as the type that was wanted. */
+type NewName<Name extends string, Taken> = string extends Name
+  ? 'a name is written out, so that the outputs can be told apart'
+  : Name extends keyof Taken
+    ? `another step is named ${Name}`
+    : Name extends ReservedName
+      ? `${Name} is a word of the library`
+      : Name;
+
+type StepOptions<Way, Undoing, Compensate, Failing> = Way extends 'forward'
+  ? [options?: { readonly onFailed?: Failing }]
+  : [Undoing] extends ['inverse' | 'none']
+    ? [options?: { readonly compensate?: Compensate }]
+    : [options: { readonly compensate: Compensate }];
+
+/** The members of all branches together. */
+type AllOf<Branches, What extends keyof BranchTypes<unknown, unknown>> = Intersected<
+  { readonly [Name in keyof Branches]: TypesOf<Branches[Name]>[What] }[keyof Branches]
+>;
+
+type TypesOf<Branch> = Branch extends BranchOf<infer Own, infer Refusals> ? BranchTypes<Own, Refusals> : never;
+
+type Intersected<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** What can have taken a saga back, from the codes of the steps whose refusal does. */
+export type CauseBy<Refusals> =
+  | SagaCause<null, SagaCode>
+  | { [Step in keyof Refusals & string]: SagaCause<Step, CodeIn<Refusals[Step]>> }[keyof Refusals & string];
+
+type CodeIn<Codes> = (Codes & string) | LibraryCode;

@@ -1,0 +1,172 @@
+/**
+ * One part of a saga from what a verb of the builder was given. It guarantees that what comes out is frozen, has a name
+ * of its own, and says before the pivot how its success is taken back and after it what its refusal leads to: whatever
+ * the compiler refuses is refused here too, for callers without one.
+ */
+
+import { definitionInvalid } from '../domain/errors.ts';
+import { type Compensation, isOperation, type Operation } from './operation.ts';
+import { refuseBadCompensate } from './operation-options.ts';
+import { isFunction, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
+import { refuseUnknownOptions } from './option-names.ts';
+import type { Recovery } from './saga-chain.ts';
+import type { OnFailed, Parallel, Part, Step } from './saga-flow.ts';
+import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
+import { refuseEndlessInverses } from './saga-options.ts';
+
+/** Where the parts are that a verb adds to. */
+export interface Place {
+  readonly saga: string;
+  readonly way: Recovery;
+  /** The names of what is not among the parts at hand: what came before a parallel, and the parallels around. */
+  readonly taken: readonly string[];
+}
+
+/** What a verb was given, in the order of its parameters. */
+export type Given = readonly [name?: unknown, operation?: unknown, input?: unknown, options?: unknown];
+
+/** The parts and one more. Throws DEFINITION_INVALID when a name in it is taken. */
+export function withPart(place: Place, parts: readonly Part[], part: Part): readonly Part[] {
+  refuseTakenNames(place.saga, [...place.taken, ...namesIn(parts)], namesIn([part]));
+  return Object.freeze([...parts, part]);
+}
+
+export function stepOf(place: Place, [name, operation, input, options = {}]: Given): Step {
+  const subject = begin(place, 'step', name);
+  const target = targetOf(subject, operation, input);
+  refuseUnless(typeof options === 'object' && options !== null, subject, 'options', optionsOf[place.way]);
+  // Null has been refused on the line above.
+  const given: Unchecked = { ...(options as object) };
+  refuseOptionOfOtherSide(subject, place.way, given);
+  refuseUnknownOptions(subject.called, given, place.way === 'backward' ? ['compensate'] : ['onFailed']);
+  if (place.way === 'backward') {
+    return Object.freeze({
+      ...target,
+      compensate: compensationOf(subject, target.operation, given.compensate),
+      onFailed: 'compensate',
+    });
+  }
+  const { onFailed = 'escalate' } = given;
+  refuseOtherWords(`onFailed of ${subject.called}`, onFailed, ['escalate', 'continue']);
+  // Another word has been refused on the line above.
+  return Object.freeze({ ...target, compensate: null, onFailed: onFailed as OnFailed });
+}
+
+export function pivotOf(place: Place, [name, operation, input, options]: Given): Step {
+  const subject = begin(place, 'pivot', name);
+  if (place.way === 'forward') {
+    throw definitionInvalid(
+      `Saga ${place.saga} has a pivot, and ${subject.called} would be a second one.`,
+      'Only one step can be the one after which there is no way back: make this one a step.',
+      subject.facts,
+    );
+  }
+  const target = targetOf(subject, operation, input);
+  if (options !== undefined) {
+    throw definitionInvalid(
+      `${subject.called} has options, and a pivot takes none.`,
+      'Its success is never taken back, and its refusal takes everything back: leave them out.',
+      subject.facts,
+    );
+  }
+  return Object.freeze({ ...target, compensate: null, onFailed: 'compensate' });
+}
+
+/** `open` makes of a place what the author's function is given, and `partsOf` reads what it returned. */
+export function parallelOf<Branch>(
+  place: Place,
+  before: readonly Part[],
+  [name, branches]: Given,
+  open: (inside: Place) => { readonly branch: Branch; readonly partsOf: (value: unknown) => readonly Part[] | null },
+): Parallel {
+  const subject = begin(place, 'parallel', name);
+  if (typeof branches !== 'function') {
+    throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);
+  }
+  const { branch, partsOf } = open({ ...place, taken: [...place.taken, ...namesIn(before), subject.name] });
+  const returned: unknown = branches(branch);
+  const made = typeof returned === 'object' && returned !== null ? Object.entries(returned) : [];
+  if (made.length === 0) throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);
+  const entries = made.map(([key, value]) => {
+    refuseBadPartName(`a branch of ${subject.called}`, key);
+    const parts = partsOf(value);
+    if (parts !== null && parts.length > 0) return [key, parts] as const;
+    throw definitionInvalid(
+      `Branch ${key} of ${subject.called} ${parts === null ? 'is not made from the branch it was given' : 'has no step'}.`,
+      branchesRemedy,
+      { ...subject.facts, branch: key },
+    );
+  });
+  return Object.freeze({ type: 'parallel', name: subject.name, branches: Object.freeze(Object.fromEntries(entries)) });
+}
+
+const branchesRemedy = "Write (branch) => ({ money: branch.step('payment', ...), goods: branch.step('stock', ...) }).";
+
+const optionsOf: Record<Recovery, string> = {
+  backward: "{ compensate: { operation, input } } or { compensate: { none: 'reason' } }",
+  forward: "{ onFailed: 'escalate' } or { onFailed: 'continue' }",
+};
+
+interface Unchecked {
+  readonly compensate?: unknown;
+  readonly onFailed?: unknown;
+}
+
+type PartSubject = Subject & { readonly name: string };
+
+function begin({ saga }: Place, verb: string, name: unknown): PartSubject {
+  refuseBadPartName(`a ${verb} of saga ${saga}`, name);
+  return { name, called: `${verb} ${name} of saga ${saga}`, facts: { saga, [verb]: name } };
+}
+
+function targetOf(subject: PartSubject, operation: unknown, input: unknown) {
+  if (!isOperation(operation)) {
+    throw definitionInvalid(
+      `${subject.called} has no operation as its target.`,
+      'Write what operation(...) returned, not a function or a call of it.',
+      subject.facts,
+    );
+  }
+  refuseUnless(
+    operation.action !== 'compensate',
+    subject,
+    'action',
+    "another one: a saga's chart has its own compensate",
+  );
+  refuseUnless(isFunction(input), subject, 'input', 'a function of what is known by then: ({ input }) => ({ ... })');
+  // What is not a function has been refused on the line above.
+  return { type: 'step', name: subject.name, operation, input: input as Step['input'] } as const;
+}
+
+/** An option that is right on the other side of the pivot deserves more than being unknown. */
+function refuseOptionOfOtherSide(subject: PartSubject, way: Recovery, given: Unchecked): void {
+  if (way === 'forward' && given.compensate !== undefined) {
+    throw definitionInvalid(
+      `${subject.called} comes after the pivot and says how it is taken back.`,
+      'Nothing is taken back after the pivot: leave compensate out, or move the step before it.',
+      { ...subject.facts, option: 'compensate' },
+    );
+  }
+  if (way === 'backward' && given.onFailed !== undefined) {
+    throw definitionInvalid(
+      `${subject.called} says onFailed, and no pivot comes before it.`,
+      'Up to the pivot a refusal takes everything back: leave onFailed out, or move the step after pivot(...).',
+      { ...subject.facts, option: 'onFailed' },
+    );
+  }
+}
+
+function compensationOf(subject: PartSubject, operation: Operation, own: unknown): Compensation {
+  refuseBadCompensate(subject, own);
+  // Anything else has been refused on the line above.
+  const compensate = own === undefined ? operation.compensate : Object.freeze({ ...(own as Compensation) });
+  if (compensate === null) {
+    throw definitionInvalid(
+      `${subject.called} does not say how its success is taken back.`,
+      `Add compensate ({ operation, input } or { none: 'reason' }) to ${operation.action} or to the step, or move it after the pivot.`,
+      { ...subject.facts, option: 'compensate' },
+    );
+  }
+  refuseEndlessInverses(subject, operation, compensate);
+  return compensate;
+}

@@ -402,7 +402,7 @@ const byId: Pick<Claimable, 'name' | 'claim'> = {
 };
 const anyOwner = replacing(
   'and ( o.owner = any (array(select lost.id from lost)) or o.owner is null and ( o.due_at is not null or exists ' +
-    '( select from "sagacity"."handover" h where h.tenant = $6::text and h.operation = $7::text ) ) )',
+    '( select from "sagacity"."handover" h where h.tenant = $6::text and h.aggregate = $7::text ) ) )',
   'and $6::text is not null and $7::text is not null',
 );
 

@@ -76,7 +76,7 @@ async function stored(sql: postgres.Sql, tenant: string) {
     select
       o.turn,
       o.xmin::text as by,
-      (select count(*)::int from sagacity.attempt a where a.tenant = o.tenant and a.operation = o.id) as records
+      (select count(*)::int from sagacity.attempt a where a.tenant = o.tenant and a.subject = o.id) as records
     from sagacity.operation o
     where o.tenant = ${tenant}`;
   return {

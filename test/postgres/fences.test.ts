@@ -420,7 +420,7 @@ const claimables: readonly (readonly [string, Claimable])[] = [
     {
       ...byDue,
       make: unowned({ dueInMs: null }),
-      unfenced: replacing('where o.owner is null and o.action', 'where o.action'),
+      unfenced: replacing('where o.owner is null and o.saga', 'where o.saga'),
     },
   ],
   [
@@ -438,8 +438,8 @@ const claimables: readonly (readonly [string, Claimable])[] = [
 /** Between what a claim has seen and its locks on rows lies, for the test, a lock that `hold` holds until it commits. */
 const PAUSE = 4_711;
 const pausing = replacing(
-  '::text::jsonb) as action',
-  `::text::jsonb) as action from pg_advisory_xact_lock_shared(${PAUSE})`,
+  '::text::jsonb) as what',
+  `::text::jsonb) as what from pg_advisory_xact_lock_shared(${PAUSE})`,
 );
 
 const ofTenant =

@@ -2,24 +2,25 @@ CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
 	"tenant" text NOT NULL,
-	"operation" text NOT NULL,
+	"subject" text NOT NULL,
 	"revision" bigint NOT NULL,
 	"n" integer NOT NULL,
 	"kind" text NOT NULL,
 	"number" integer,
 	"at" timestamp with time zone NOT NULL,
 	"body" jsonb NOT NULL,
-	CONSTRAINT "attempt_pk" PRIMARY KEY("tenant","operation","revision","n")
+	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "sagacity"."attempt_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	CONSTRAINT "attempt_pk" PRIMARY KEY("tenant","subject","revision","n")
 );
 --> statement-breakpoint
 CREATE TABLE "sagacity"."handover" (
 	"tenant" text NOT NULL,
-	"operation" text NOT NULL,
+	"aggregate" text NOT NULL,
 	"id" text NOT NULL,
 	"body" jsonb NOT NULL,
 	"at" timestamp with time zone NOT NULL,
 	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "sagacity"."handover_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	CONSTRAINT "handover_pk" PRIMARY KEY("tenant","operation","id")
+	CONSTRAINT "handover_pk" PRIMARY KEY("tenant","aggregate","id")
 );
 --> statement-breakpoint
 CREATE TABLE "sagacity"."migration" (
@@ -32,6 +33,9 @@ CREATE TABLE "sagacity"."migration" (
 CREATE TABLE "sagacity"."operation" (
 	"tenant" text NOT NULL,
 	"id" text NOT NULL,
+	"saga" text,
+	"saga_revision" bigint,
+	"saga_n" integer,
 	"action" text NOT NULL,
 	"key" text NOT NULL,
 	"provider_key" text NOT NULL,
@@ -58,6 +62,32 @@ CREATE TABLE "sagacity"."operation" (
 	CONSTRAINT "operation_identity" UNIQUE("key","action","tenant")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."saga" (
+	"tenant" text NOT NULL,
+	"id" text NOT NULL,
+	"name" text NOT NULL,
+	"key" text NOT NULL,
+	"version" integer NOT NULL,
+	"hash" text NOT NULL,
+	"fingerprint" text NOT NULL,
+	"owner" text,
+	"generation" bigint NOT NULL,
+	"revision" bigint NOT NULL,
+	"turn" text NOT NULL,
+	"born" text NOT NULL,
+	"state" text NOT NULL,
+	"since" timestamp with time zone NOT NULL,
+	"due_at" timestamp with time zone,
+	"dues" jsonb NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"reason" text,
+	"input" jsonb NOT NULL,
+	"snapshot" jsonb NOT NULL,
+	"output" jsonb,
+	CONSTRAINT "saga_pk" PRIMARY KEY("id","tenant"),
+	CONSTRAINT "saga_identity" UNIQUE("key","name","tenant")
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."timeline" (
 	"id" text PRIMARY KEY NOT NULL,
 	"seen_at" timestamp with time zone NOT NULL
@@ -73,6 +103,10 @@ CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","te
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since","tenant","id") WHERE "sagacity"."operation"."state" in ('succeeded', 'failed', 'compensated');--> statement-breakpoint
+CREATE INDEX "operation_saga" ON "sagacity"."operation" USING btree ("saga","tenant") WHERE "sagacity"."operation"."saga" is not null;--> statement-breakpoint
+CREATE INDEX "saga_due" ON "sagacity"."saga" USING btree ("due_at","tenant","id") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "saga_owner" ON "sagacity"."saga" USING btree ("owner") WHERE "sagacity"."saga"."owner" is not null;--> statement-breakpoint
+CREATE INDEX "saga_escalated" ON "sagacity"."saga" USING btree ("since","tenant","id") WHERE "sagacity"."saga"."state" = 'escalated';--> statement-breakpoint
 CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint
 -- Written by hand: the history is append-only, whoever connects.

@@ -36,7 +36,10 @@ export interface Store {
   renew(worker: string, timeoutMs: number, timeline: string): Promise<boolean>;
   /** Marks dead every worker whose last renewal is older than `timeoutMs`, or (`'others'`) all but `worker`. */
   bury(worker: string, which: 'others' | { readonly timeoutMs: number }): Promise<number>;
-  /** Marks the worker dead and releases what it still owns: due when it was due, and at once if it was under way. */
+  /**
+   * Marks the worker dead and releases what it still owns: due when it was due, and at once if it was under way, as each
+   * saga is that it owns.
+   */
   retire(worker: string): Promise<void>;
 
   /**
@@ -158,7 +161,7 @@ export interface Identity {
 export interface OperationRow extends OperationRef, Identity {
   /**
    * The saga it belongs to; null: it stands alone. One that belongs to a saga is moved by the saga's turns only, has
-   * no owner and no due time of its own, and what is said about it is handed over to the saga.
+   * no owner, generation (it is 0) or due time of its own, and what is said about it is handed over to the saga.
    */
   readonly saga: string | null;
   readonly providerKey: string;
@@ -279,7 +282,7 @@ export interface StoredRecord extends NewRecord {
   readonly at: number;
 }
 
-/** Something said about an operation by who does not own it: evidence, a verdict, a cancellation. */
+/** Something said about an operation or a saga by who does not own it: evidence, a verdict, a cancellation. */
 export interface Handover extends OperationRef {
   readonly handoverId: string;
   readonly body: Json;
@@ -326,7 +329,7 @@ export interface SagaRow extends OperationRef, SagaIdentity, SagaVersion {
   readonly state: SagaState;
   /** When the state was last entered. */
   readonly since: number;
-  /** The earliest of `dues`; null: nothing is due. */
+  /** The earliest of `dues`, or when its worker let go of it by retiring; null: nothing is due. */
   readonly dueAt: number | null;
   /** When each thing that it waits for is due. */
   readonly dues: Readonly<Record<string, number>>;
@@ -356,6 +359,7 @@ export interface SagaTurn extends OperationRef {
   readonly snapshot: Json;
   /** Null leaves what is stored. */
   readonly output: Json | null;
+  /** At most one of each operation. */
   readonly operations: readonly OperationChange[];
   /** Set when the turn rests on which starts are recorded: it is written only while the store is on this timeline. */
   readonly timeline: string | null;
@@ -382,7 +386,7 @@ export interface Due {
 /** What the turn of a saga changes of one of its operations. Its fence is the saga's. */
 export interface OperationChange {
   readonly id: string;
-  /** Null: it is there already. */
+  /** Null: it is there already, and the saga's; if it is not, nothing of the turn is written. */
   readonly birth: Omit<Birth, 'tenant'> | null;
   readonly state: OperationState;
   readonly reason: string | null;

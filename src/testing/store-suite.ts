@@ -4,52 +4,12 @@
  * of yours. Each test has a tenant and workers of its own, so that all of them share one database.
  */
 
-import { randomUUID } from 'node:crypto';
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
-import type {
-  Fence,
-  Handover,
-  NewRecord,
-  OperationRef,
-  OperationRow,
-  Receipt,
-  SettledQuery,
-  Start,
-  Store,
-  Timeline,
-  Turn,
-} from '../ports/store.ts';
-
-/** A store to be tested and the means to move its time and its timeline. */
-export interface StoreUnderTest {
-  /** Not yet open, the suite opens and closes it; and no worker has ever been enlisted in it. */
-  readonly store: Store;
-  /** Moves the store's time forward. */
-  advance(ms: number): Promise<void>;
-  /** Runs `work` while the store's time moves by `advance` only. Left out by stores whose time always does. */
-  still?(work: () => Promise<void>): Promise<void>;
-  /** Moves the store to a timeline that it has not been on, as a fail-over does. Left out by stores that have only one. */
-  failOver?(): Promise<void>;
-  /** Removes what was made for the tests, after the store has been closed. */
-  dispose(): Promise<void>;
-}
-
-/** What the suite needs of a test runner; the functions of vitest and Jest fit as they are. */
-export interface TestApi {
-  readonly describe: (situation: string, body: () => void) => unknown;
-  readonly test: (consequence: string, body: () => Promise<void>) => unknown;
-  readonly beforeAll: (body: () => Promise<void>, timeoutMs?: number) => unknown;
-  readonly afterAll: (body: () => Promise<void>, timeoutMs?: number) => unknown;
-  readonly expect: (value: unknown) => {
-    toBe(expected: unknown): unknown;
-    toEqual(expected: unknown): unknown;
-    toStrictEqual(expected: unknown): unknown;
-    toMatchObject(expected: object): unknown;
-    toBeLessThan(expected: number): unknown;
-    toBeGreaterThanOrEqual(expected: number): unknown;
-  };
-}
+import type { Fence, NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
+import { sagaTests } from './saga-store-suite.ts';
+import { birth, countPresent, fresh, handing, moving, values } from './store-turns.ts';
+import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
 
 const minute = 60_000;
 
@@ -68,58 +28,19 @@ const actions = ['payment.authorise', 'label.buy'];
  */
 export function storeSuite(
   subject: { readonly name: string; readonly make: () => Promise<StoreUnderTest> },
-  { describe, test, beforeAll, afterAll, expect }: TestApi,
+  api: TestApi,
 ): void {
+  const { describe, test, beforeAll, afterAll, expect } = api;
   let made: StoreUnderTest | undefined;
   /** What the very first worker was told. */
   let first: Timeline | undefined;
-  /** The timeline that the last worker was told. */
-  let here = '';
 
-  const underTest = (): StoreUnderTest => {
+  const held = bench(() => {
     if (made === undefined) throw new Error('The store of the suite was not made.');
     return made;
-  };
-  const verb = (): Store => underTest().store;
-  const advance = (ms: number): Promise<void> => underTest().advance(ms);
-  const still = async (work: () => Promise<void>): Promise<void> => {
-    const held = underTest();
-    await (held.still === undefined ? work() : held.still(work));
-  };
-  /** Runs `work` with the means to fail over, or not at all: a store with one timeline promises nothing of others. */
-  const movable = async (work: (failOver: () => Promise<void>) => Promise<void>): Promise<void> => {
-    const moved = underTest();
-    if (moved.failOver !== undefined) await work(async () => moved.failOver?.());
-  };
-
-  /** Reads what must be there. */
-  const rowOf = async (ref: OperationRef): Promise<OperationRow> => {
-    const row = await verb().read({ tenant: ref.tenant, id: ref.id });
-    if (row === null) throw new Error(`There is no operation ${ref.id}.`);
-    return row;
-  };
-  /** Applies a turn that must be written. */
-  const apply = async (turn: Turn): Promise<Receipt> => {
-    const receipt = await verb().turn(turn);
-    if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
-    return receipt;
-  };
-  const enlist = async (worker: string): Promise<Timeline> => {
-    const timeline = await verb().enlist(worker);
-    here = timeline.id;
-    return timeline;
-  };
-  const enlisted = async (): Promise<string> => {
-    const worker = fresh('worker');
-    await enlist(worker);
-    return worker;
-  };
-  const renew = (worker: string, timeoutMs: number): Promise<boolean> => verb().renew(worker, timeoutMs, here);
-  /** A start on the timeline that the store is on, unless it is said. */
-  const starting = (start: Partial<Start> = {}): Start => ({
-    ...{ sendWithinMs: 5_000, retentionMs: 60_000, marginMs: 8_000, insideWindow: false, timeline: here },
-    ...start,
   });
+  const { verb, advance, still, movable, here, enlist, enlisted, rowOf, apply, starting } = held;
+  const renew = (worker: string, timeoutMs: number): Promise<boolean> => verb().renew(worker, timeoutMs, here());
   /** Claims as a worker would, and tells only of the tenant in question: other tests left rows of theirs. */
   const claimed = async (worker: string, tenant: string): Promise<OperationRow[]> => {
     const rows = await verb().claim(worker, actions, 1_000);
@@ -824,7 +745,7 @@ export function storeSuite(
           await apply(moved);
           await apply(other);
           const was = { owner: worker, generation: 1, revision: 1 };
-          const left = here;
+          const left = here();
 
           await failOver();
 
@@ -1420,46 +1341,9 @@ export function storeSuite(
         expect(found.map((row) => row?.id)).toEqual(turns.map(({ id }) => id));
       });
     });
-  });
-}
 
-/** Values that JSON or a database would lose or refuse, and how they are called in the name of a test. */
-function values(): [string, unknown][] {
-  const deep = Array.from({ length: 45 }).reduce<unknown>((inner, _, depth) => ({ depth, inner: [inner] }), 'core');
-  return [
-    ['a BigInt', { cents: 12_345_678_901_234_567_890n, none: 0n, debt: -1n }],
-    ['a Date', { at: new Date(0), before: new Date('1969-12-31T23:59:59.999Z') }],
-    [
-      'a Map and a Set',
-      {
-        stock: new Map<unknown, unknown>([
-          ['a', 1],
-          [2, new Map()],
-        ]),
-        seen: new Set([1, 'b', null]),
-      },
-    ],
-    ['undefined', { a: undefined, list: [undefined, 1, undefined] }],
-    ['NaN and the infinities', { a: Number.NaN, b: Number.POSITIVE_INFINITY, c: Number.NEGATIVE_INFINITY }],
-    ['a negative zero', { a: -0, b: 0, list: [-0] }],
-    ['the NUL character', { text: 'a\u0000b', 'na\u0000me': '\u0000' }],
-    ['half of a surrogate pair', { high: 'x\ud800y', low: '\udc00', whole: '\u{1f600}', 'k\ud83dey': 1 }],
-    [
-      'a name that means the prototype',
-      JSON.parse('{"__proto__":{"isAdmin":true},"constructor":1,"a":{"__proto__":2}}'),
-    ],
-    ['the signs the codec uses itself', { $: ['bigint', '1'], nested: [{ $: { $: null } }, '$', '{"$":[]}'] }],
-    ['numbers at the edge of a double', [2 ** 53 + 2, Number.MAX_VALUE, Number.MIN_VALUE, 0.1, -1e-7, 1e21]],
-    ['bytes', { bytes: new Uint8Array([0, 255, 128]) }],
-    [
-      'text of many kinds',
-      ['', ' ', '\n\t\r\b\f\\"\'', '\u2028\u2029', 'ǅ', '$1', "'; drop table sagacity.operation; --"],
-    ],
-    ['deep nesting', deep],
-    ['ten thousand parts', Array.from({ length: 5_000 }, (_, n) => ({ n }))],
-    ['nothing but null', null],
-    ['a bare text', 'plain'],
-  ];
+    sagaTests(held, api);
+  });
 }
 
 /** Well-formed texts of at most 500 UTF-16 code units that a careless statement would misread. */
@@ -1481,53 +1365,7 @@ function texts(): [string, string][] {
   ];
 }
 
-function birth(
-  tenant: string,
-  turn: Partial<Turn> = {},
-  born: { readonly key?: string; readonly action?: string; readonly input?: Json } = {},
-): Turn {
-  const { key = fresh('order'), action = 'payment.authorise', input = { amount: 1200 } } = born;
-  return {
-    tenant,
-    id: fresh('op'),
-    turn: fresh('turn'),
-    birth: { tenant, action, key, providerKey: `provider:${key}`, fingerprint: 'fp-1', input },
-    was: null,
-    owner: null,
-    generation: 1,
-    state: 'pending',
-    dueInMs: null,
-    reason: null,
-    contradicted: false,
-    snapshot: { value: turn.state ?? 'pending' },
-    output: null,
-    start: null,
-    records: [{ kind: 'moved', attempt: null, body: { to: turn.state ?? 'pending' } }],
-    takes: [],
-    ...turn,
-  };
-}
-
-function moving({ tenant, id }: OperationRef, was: Fence, turn: Partial<Turn> = {}): Turn {
-  return {
-    ...birth(tenant, { id, was, owner: was.owner, generation: was.generation, state: 'in-progress', ...turn }),
-    birth: null,
-  };
-}
-
-function handing({ tenant, id }: OperationRef, handoverId: string, body: Json = {}): Handover {
-  return { tenant, id, handoverId, body };
-}
-
 function timesOf(times: Omit<Receipt, 'revision' | 'now'>): Omit<Receipt, 'revision' | 'now'> {
   const { since, dueAt, firstStartedAt, sendBy, windowEndsAt } = times;
   return { since, dueAt, firstStartedAt, sendBy, windowEndsAt };
-}
-
-function countPresent(found: readonly unknown[]): number {
-  return found.filter((one) => one !== null).length;
-}
-
-function fresh(what: string): string {
-  return `${what}-${randomUUID()}`;
 }

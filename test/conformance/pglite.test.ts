@@ -304,8 +304,8 @@ describe('a store on an instance of the host', () => {
     await store.turn(birth('history'));
 
     for (const statement of [
-      `update sagacity.attempt set body = '0' where operation = 'history'`,
-      `delete from sagacity.attempt where operation = 'history'`,
+      `update sagacity.attempt set body = '0' where subject = 'history'`,
+      `delete from sagacity.attempt where subject = 'history'`,
       'truncate sagacity.attempt',
     ]) {
       await expect(instance.query(statement)).rejects.toMatchObject({ code: '23001' });

@@ -58,11 +58,11 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
       '{}', '{}'
     from ${numbers}`;
   await sql`
-    insert into sagacity.attempt (tenant, operation, revision, n, kind, number, at, body)
+    insert into sagacity.attempt (tenant, subject, revision, n, kind, number, at, body)
     select 'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), revision, 0, 'start', 1, now(), '{}'
     from (select shop, n from ${numbers}) as numbers cross join generate_series(0, 1) as revision`;
   await sql`
-    insert into sagacity.handover (tenant, operation, id, body, at)
+    insert into sagacity.handover (tenant, aggregate, id, body, at)
     select 'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), 'said', '{}', now()
     from ${numbers} and n % ${every.handedOver}::int in (${remainder.owned}::int, ${remainder.doubtful}::int)`;
 }

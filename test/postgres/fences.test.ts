@@ -402,7 +402,7 @@ const byId: Pick<Claimable, 'name' | 'claim'> = {
 };
 const anyOwner = replacing(
   'and ( o.owner = any (array(select lost.id from lost)) or o.owner is null and ( o.due_at is not null or exists ' +
-    '( select from "sagacity"."handover" h where h.tenant = $6::text and h.operation = $7::text ) ) )',
+    '( select from "sagacity"."handover" h where h.tenant = $6::text and h.aggregate = $7::text ) ) )',
   'and $6::text is not null and $7::text is not null',
 );
 
@@ -420,7 +420,7 @@ const claimables: readonly (readonly [string, Claimable])[] = [
     {
       ...byDue,
       make: unowned({ dueInMs: null }),
-      unfenced: replacing('where o.owner is null and o.action', 'where o.action'),
+      unfenced: replacing('where o.owner is null and o.saga', 'where o.saga'),
     },
   ],
   [
@@ -438,8 +438,8 @@ const claimables: readonly (readonly [string, Claimable])[] = [
 /** Between what a claim has seen and its locks on rows lies, for the test, a lock that `hold` holds until it commits. */
 const PAUSE = 4_711;
 const pausing = replacing(
-  '::text::jsonb) as action',
-  `::text::jsonb) as action from pg_advisory_xact_lock_shared(${PAUSE})`,
+  '::text::jsonb) as what',
+  `::text::jsonb) as what from pg_advisory_xact_lock_shared(${PAUSE})`,
 );
 
 const ofTenant =

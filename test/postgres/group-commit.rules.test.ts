@@ -8,6 +8,7 @@ import { isSagacityError } from 'sagacity';
 import { type OperationRef, type Receipt, testClock, type TestClock, type Turn } from 'sagacity/testing';
 import { storeFault, unanswered } from '../../src/adapters/postgres/faults.ts';
 import { groupCommit } from '../../src/adapters/postgres/group-commit.ts';
+import { keysOfTurn } from '../../src/adapters/postgres/turn.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import { birth, fresh, move } from './turns.ts';
 
@@ -105,7 +106,14 @@ let give: (turn: Turn) => Promise<Receipt | null>;
 beforeEach(() => {
   clock = testClock();
   server = scriptedServer(clock);
-  give = groupCommit({ apply: server.apply, clock, chance: () => 1, patienceMs: DEADLINE_MS, slowMax: 2 });
+  give = groupCommit({
+    apply: server.apply,
+    keysOf: keysOfTurn,
+    clock,
+    chance: () => 1,
+    patienceMs: DEADLINE_MS,
+    slowMax: 2,
+  });
 });
 
 /** A turn on its way, and how it ended: `null` while it has not. */
@@ -458,7 +466,7 @@ describe('a turn whose patience ends while the clock is being looked at', () => 
     let looks = 0;
     const looking = { ...clock, monotonic: () => (looks += 1) };
     const apply = () => Promise.resolve(new Map<string, Receipt>());
-    const hasty = groupCommit({ apply, clock: looking, chance: () => 1, patienceMs, slowMax: 2 });
+    const hasty = groupCommit({ apply, keysOf: keysOfTurn, clock: looking, chance: () => 1, patienceMs, slowMax: 2 });
 
     const ends = await Promise.allSettled(Array.from({ length: 5 }, () => hasty(birth('shop'))));
 

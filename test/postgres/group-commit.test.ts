@@ -76,7 +76,7 @@ async function stored(sql: postgres.Sql, tenant: string) {
     select
       o.turn,
       o.xmin::text as by,
-      (select count(*)::int from sagacity.attempt a where a.tenant = o.tenant and a.operation = o.id) as records
+      (select count(*)::int from sagacity.attempt a where a.tenant = o.tenant and a.subject = o.id) as records
     from sagacity.operation o
     where o.tenant = ${tenant}`;
   return {
@@ -223,11 +223,12 @@ describe('a statement that PostgreSQL ends to break a deadlock', () => {
     ends.push(leave);
     const tenant = fresh('shop');
     const turn = (id: string, key: string) => birth(tenant, { id, key });
-    const leftTurns = [turn('left-1', 'x'), turn('left-2', 'held-left'), turn('left-3', 'y')];
-    const rightTurns = [turn('right-1', 'y'), turn('right-2', 'held-right'), turn('right-3', 'x')];
+    // Births are met in the order of their identities: each takes an id, waits for the host, and wants the other's id.
+    const leftTurns = [turn('x', 'left 1'), turn('left', 'left 2'), turn('y', 'left 3')];
+    const rightTurns = [turn('y', 'right 1'), turn('right', 'right 2'), turn('x', 'right 3')];
     const host = await holderAt(own.url);
     ends.push(() => host.abandon());
-    await applyTurns(host.database, [turn('host-1', 'held-left'), turn('host-2', 'held-right')]);
+    await applyTurns(host.database, [turn('host-1', 'left 2'), turn('host-2', 'right 2')]);
 
     const both = [applyTurns(left.database, leftTurns, PATIENT), applyTurns(right.database, rightTurns, PATIENT)];
     await until(async () => ((await waiting(own.sql, 'turn')) === 2 ? true : null), 'both statements to wait');
@@ -253,10 +254,10 @@ describe('a statement that PostgreSQL ends to break a deadlock', () => {
     const [one, other] = own.stores;
     const deadlocked = async () => {
       const tenant = fresh('shop');
-      const keys = Array.from({ length: 60 }, (_, n) => `order-${String(n).padStart(2, '0')}`);
-      // Rows are met in the order of their ids: the two stores meet the same identities from opposite ends.
-      const there = keys.map((key) => birth(tenant, { id: `a-${key}`, key }));
-      const back = keys.map((key, n) => birth(tenant, { id: `b-${keys[keys.length - 1 - n]}`, key }));
+      const ids = Array.from({ length: 60 }, (_, n) => `op-${String(n).padStart(2, '0')}`);
+      // Births are met in the order of their identities: the two stores meet the same ids from opposite ends.
+      const there = ids.map((id) => birth(tenant, { id, key: `a-${id}` }));
+      const back = ids.map((id, n) => birth(tenant, { id, key: `b-${ids[ids.length - 1 - n]}` }));
 
       const receipts = await Promise.all([
         ...there.map(async (turn) => [turn, await one.turn(turn)] as const),
@@ -264,7 +265,7 @@ describe('a statement that PostgreSQL ends to break a deadlock', () => {
       ]);
 
       const written = receipts.filter(([, receipt]) => receipt !== null).map(([turn]) => turn);
-      expect(written.map((turn) => turn.birth?.key).toSorted()).toEqual(keys);
+      expect(written.map(({ id }) => id).toSorted()).toEqual(ids);
       expect(await stored(own.sql, tenant)).toMatchObject({ turns: idsOf(written), records: 60 });
       return (await deadlocks(own.sql)) || null;
     };

@@ -88,7 +88,7 @@ async function stored(tenant: string) {
       (
         select count(*)::int
         from sagacity.attempt a
-        where a.tenant = o.tenant and a.operation = o.id and a.kind = 'start'
+        where a.tenant = o.tenant and a.subject = o.id and a.kind = 'start'
       ) as starts
     from sagacity.operation o
     where o.tenant = ${tenant}`;

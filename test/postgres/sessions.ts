@@ -8,7 +8,8 @@ import { systemClock } from '../../src/adapters/local/clock.ts';
 import { answered, Connection } from '../../src/adapters/postgres/connection.ts';
 import { type Database, rendered, type StatementName } from '../../src/adapters/postgres/executor.ts';
 import { tablesIn } from '../../src/adapters/postgres/schema.ts';
-import { applyTurns, type Conditions } from '../../src/adapters/postgres/turn.ts';
+import { applyTurns } from '../../src/adapters/postgres/turn.ts';
+import type { Conditions } from '../../src/adapters/postgres/turn-parts.ts';
 import type { OperationRef, Receipt, Turn } from 'sagacity/testing';
 import { databaseAt } from '../support/postgres.ts';
 import { until } from '../support/world.ts';
@@ -119,8 +120,8 @@ export async function footprint(sql: postgres.ISql, { tenant, id }: OperationRef
   const rows = await sql<{ line: string }[]>`
     select concat_ws(' ', o.ctid, o.xmin, o) as line from sagacity.operation o where o.tenant = ${tenant} and o.id = ${id}
     union all
-    select concat_ws(' ', a.ctid, a.xmin, a) from sagacity.attempt a where a.tenant = ${tenant} and a.operation = ${id}
+    select concat_ws(' ', a.ctid, a.xmin, a) from sagacity.attempt a where a.tenant = ${tenant} and a.subject = ${id}
     union all
-    select concat_ws(' ', h.ctid, h.xmin, h) from sagacity.handover h where h.tenant = ${tenant} and h.operation = ${id}`;
+    select concat_ws(' ', h.ctid, h.xmin, h) from sagacity.handover h where h.tenant = ${tenant} and h.aggregate = ${id}`;
   return rows.map(({ line }) => line).toSorted();
 }

@@ -71,8 +71,8 @@ function run(edit: Edit): Executor {
 
 async function stored(tenant: string): Promise<unknown> {
   const operations = await sql`select * from sagacity.operation where tenant = ${tenant} order by id`;
-  const records = await sql`select * from sagacity.attempt where tenant = ${tenant} order by operation, revision, n`;
-  const handovers = await sql`select * from sagacity.handover where tenant = ${tenant} order by operation, id`;
+  const records = await sql`select * from sagacity.attempt where tenant = ${tenant} order by subject, revision, n`;
+  const handovers = await sql`select * from sagacity.handover where tenant = ${tenant} order by aggregate, id`;
   return structuredClone({ operations: [...operations], records: [...records], handovers: [...handovers] });
 }
 

@@ -343,7 +343,7 @@ describe('two workers whose wall clocks are twenty minutes apart', () => {
               where a.kind = case when o.key like 'refused%' then 'end' else 'start' end and a.number = 1
             )) as pause
           from sagacity.attempt a
-          where a.operation = o.id
+          where a.subject = o.id
         ) as between_attempts`;
     const absenceCounts = times.sendWithin + times.timeout + VISIBLE_WITHIN_MS;
     expect(pauses?.['shortestRetry']).toBeGreaterThanOrEqual(times.delay);

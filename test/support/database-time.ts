@@ -4,7 +4,7 @@
  */
 
 import type postgres from 'postgres';
-import type { StoreUnderTest } from '../../src/testing/store-suite.ts';
+import type { StoreUnderTest } from '../../src/testing/store-under-test.ts';
 
 /**
  * The means by which the store suite moves time and timeline on a server. Sessions take a setting of their database with them when

@@ -224,15 +224,15 @@ async function rowsIn(sql: postgres.Sql): Promise<Row[]> {
 async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
   return await sql<StoredLine[]>`
     select
-      operation, revision::int, n, kind, number as attempt, extract(epoch from at)::float8 as at,
+      subject as operation, revision::int, n, kind, number as attempt, extract(epoch from at)::float8 as at,
       body -> 'states' ->> -1 as state
     from sagacity.attempt
-    order by operation, revision, n`;
+    order by subject, revision, n`;
 }
 
 async function handoversIn(sql: postgres.Sql): Promise<string[]> {
-  const waiting = await sql<{ operation: string }[]>`select operation from sagacity.handover`;
-  return waiting.map(({ operation }) => operation);
+  const waiting = await sql<{ aggregate: string }[]>`select aggregate from sagacity.handover`;
+  return waiting.map(({ aggregate }) => aggregate);
 }
 
 function groupedBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {

@@ -23,7 +23,6 @@ import {
   type Timeline,
   type Turn,
 } from '../../ports/store.ts';
-import { isSagaSettled } from '../../domain/saga-state.ts';
 
 /** A row as kept: without what is read with it, and with the time since which it has been in doubt. */
 export interface Kept extends Omit<OperationRow, 'handovers' | 'now'> {
@@ -107,25 +106,21 @@ export function bury(
 export function retire({ workers, operations, sagas }: Rows, worker: string, now: number): void {
   const known = workers.get(worker);
   if (known !== undefined && known.deadAt === null) workers.set(worker, { beatAt: known.beatAt, deadAt: now });
-  release(operations, worker, now, ({ state }) => isSettled(state) || state === 'escalated');
-  release(sagas, worker, now, ({ state }) => isSagaSettled(state) || state === 'escalated');
+  for (const [name, row] of operations) {
+    if (row.owner !== worker) continue;
+    const isAtRest = isSettled(row.state) || row.state === 'escalated';
+    const dueAt = isAtRest ? row.dueAt : (row.dueAt ?? now);
+    operations.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt });
+  }
+  // Its state does not tell whether something of a saga is under way: one that is owned is due at once.
+  for (const [name, row] of sagas) {
+    if (row.owner !== worker) continue;
+    sagas.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt: Math.min(row.dueAt ?? now, now) });
+  }
 }
 
 /** What a worker can own. */
 interface Ownable extends OperationRef, Pick<OperationRow, 'owner' | 'generation' | 'revision' | 'dueAt' | 'since'> {}
-
-function release<Row extends Ownable>(
-  table: Map<string, Row>,
-  worker: string,
-  now: number,
-  isAtRest: (row: Row) => boolean,
-): void {
-  for (const [name, row] of table) {
-    if (row.owner !== worker) continue;
-    const dueAt = isAtRest(row) ? row.dueAt : (row.dueAt ?? now);
-    table.set(name, { ...row, owner: null, generation: row.generation + 1, dueAt });
-  }
-}
 
 export function applyTurn(rows: Rows, turn: Turn, timeline: string, now: number): Receipt | null {
   if (turn.start !== null && turn.start.timeline !== timeline) return null;

@@ -14,6 +14,7 @@ import { type Effect, storeFault, unanswered } from '../postgres/faults.ts';
 import { applyMigrations } from '../postgres/migrate.ts';
 import { DEFAULT_SCHEMA, tables } from '../postgres/schema.ts';
 import { within } from '../postgres/transaction.ts';
+import { applySagaTurns } from '../postgres/saga-turn.ts';
 import { applyTurns } from '../postgres/turn.ts';
 import { verbs } from '../postgres/verbs.ts';
 import { systemClock } from '../local/clock.ts';
@@ -77,6 +78,10 @@ export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
     async turn(turn) {
       // One session, in which nobody else holds a lock.
       const applied = await applyTurns({ execute: write, tables }, [turn]);
+      return applied.get(turn.turn) ?? null;
+    },
+    async sagaTurn(turn) {
+      const applied = await applySagaTurns({ execute: write, tables }, [turn]);
       return applied.get(turn.turn) ?? null;
     },
     // In an instance of the host's its transactions are at hand; one of ours opens none.

@@ -136,6 +136,7 @@ export async function readLedgerName(database: Database): Promise<string | null>
 /** Which rights each table needs. */
 const rights: Readonly<Record<keyof Tables, readonly string[]>> = {
   operation: ['select', 'insert', 'update'],
+  saga: ['select', 'insert', 'update'],
   attempt: ['select', 'insert'],
   handover: ['select', 'insert', 'delete'],
   worker: ['select', 'insert', 'update'],

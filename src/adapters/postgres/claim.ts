@@ -3,13 +3,14 @@
  * given to the worker with their generation raised, which is what shuts their former owner out. Whether an owner is
  * alive is judged once, from the statement's snapshot: a worker that enlisted later owned nothing then, and the
  * re-check after a lock compares the row's owner with that list. Every row is found by an index, whatever the server
- * believes of its tables; `turn.ts` says why a key is compared by `= any (array[...])`.
+ * believes of its tables; `turn-parts.ts` says why a key is compared by `= any (array[...])`. The rules are the same for
+ * operations that stand alone and for sagas: `o` is a row of either.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import type { OperationRef, OperationRow } from '../../ports/store.ts';
-import { answers, type Database } from './executor.ts';
-import { clock, operationRow } from './operation-row.ts';
+import type { OperationRef, OperationRow, SagaRow, SagaVersion } from '../../ports/store.ts';
+import { answers, type Database, type StatementName } from './executor.ts';
+import { clock, operationRow, sagaRow } from './rows.ts';
 import type { Tables } from './schema.ts';
 
 /** Claims what is unowned and due or handed over, and what belongs to dead or missing workers; oldest due first. */
@@ -19,56 +20,8 @@ export async function claimDue(
   actions: readonly string[],
   limit: number,
 ): Promise<OperationRow[]> {
-  const { operation, handover, worker: workers } = database.tables;
-  return await claimRows(
-    database,
-    'claim-due',
-    worker,
-    sql`
-      served as materialized (${served(actions)}),
-      owning(id) as (${owners(operation)}),
-      lost as materialized (
-        select owning.id from owning where owning.id is not null and ${isLost(workers, sql`owning.id`)}
-      ),
-      due as materialized (
-        select o.tenant, o.id, o.due_at as ready
-        from ${operation} o cross join ${clock}
-        where o.owner is null and o.due_at <= clock.now and ${isServed}
-        order by o.due_at, o.tenant, o.id
-        limit ${limit}::int
-        for update of o skip locked
-      ),
-      waiting as materialized (
-        select h.tenant, h.operation, min(h.at) as at
-        from ${handover} h
-        group by h.tenant, h.operation
-      ),
-      handed as materialized (
-        select o.tenant, o.id, least(o.due_at, h.at) as ready
-        from waiting h join ${operation} o on o.tenant = any (array[h.tenant]) and o.id = any (array[h.operation])
-        where o.owner is null and ${isServed}
-        order by least(o.due_at, h.at), o.tenant, o.id
-        limit ${limit}::int
-        for update of o skip locked
-      ),
-      orphaned as materialized (
-        select o.tenant, o.id, coalesce(o.due_at, o.since) as ready
-        from ${operation} o
-        where
-          o.owner = any (array(select lost.id from lost))
-          and ${isServed}
-        order by coalesce(o.due_at, o.since), o.tenant, o.id
-        limit ${limit}::int
-        for update of o skip locked
-      ),
-      picked as materialized (
-        select tenant, id, min(ready) as ready
-        from (select * from due union all select * from handed union all select * from orphaned) as claimable
-        group by tenant, id
-        order by min(ready), tenant, id
-        limit ${limit}::int
-      )`,
-  );
+  const claimable = operations(database.tables, actions);
+  return await claimRows(database, 'claim-due', worker, claimable, due(database.tables, claimable, limit));
 }
 
 /** Claims one operation, due or not, unless a living worker owns it. */
@@ -78,56 +31,153 @@ export async function claimOne(
   actions: readonly string[],
   ref: OperationRef,
 ): Promise<OperationRow[]> {
-  const { operation, handover, worker: workers } = database.tables;
-  return await claimRows(
-    database,
-    'claim-one',
-    worker,
-    sql`
-      served as materialized (${served(actions)}),
-      lost as materialized (
-        select o.owner as id
-        from ${operation} o
-        where
-          o.tenant = ${ref.tenant}::text
-          and o.id = ${ref.id}::text
-          and ${isLost(workers, sql`o.owner`)}
-      ),
-      picked as materialized (
-        select o.tenant, o.id, o.since as ready
-        from ${operation} o
-        where
-          o.tenant = ${ref.tenant}::text
-          and o.id = ${ref.id}::text
-          and (
-            o.owner = any (array(select lost.id from lost))
-            or o.owner is null and (
-              o.due_at is not null
-              or exists (
-                select from ${handover} h where h.tenant = ${ref.tenant}::text and h.operation = ${ref.id}::text
-              )
+  const claimable = operations(database.tables, actions);
+  return await claimRows(database, 'claim-one', worker, claimable, one(database.tables, claimable, ref));
+}
+
+/** As {@link claimDue}, of sagas. */
+export async function claimSagasDue(
+  database: Database,
+  worker: string,
+  definitions: readonly SagaVersion[],
+  limit: number,
+): Promise<SagaRow[]> {
+  const claimable = sagas(database.tables, definitions);
+  return await claimRows(database, 'claim-sagas-due', worker, claimable, due(database.tables, claimable, limit));
+}
+
+/** As {@link claimOne}, of a saga. */
+export async function claimSaga(
+  database: Database,
+  worker: string,
+  definitions: readonly SagaVersion[],
+  ref: OperationRef,
+): Promise<SagaRow[]> {
+  const claimable = sagas(database.tables, definitions);
+  return await claimRows(database, 'claim-saga', worker, claimable, one(database.tables, claimable, ref));
+}
+
+/** What can be claimed, and how. */
+interface Claimable {
+  readonly table: Tables['operation'] | Tables['saga'];
+  /** What the worker knows how to run; the rest must not use up its limit. */
+  readonly served: SQL;
+  readonly isServed: SQL;
+  /** The table's own alias in its answer, and that answer. */
+  readonly alias: SQL;
+  readonly row: SQL;
+}
+
+/**
+ * Under a collation that no index has: a plan that went by the action, which most rows share, would read them all. What
+ * belongs to a saga is never claimed by itself.
+ */
+function operations(tables: Tables, actions: readonly string[]): Claimable {
+  return {
+    table: tables.operation,
+    served: sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as what`,
+    isServed: sql`o.saga is null and o.action collate "C" = any (array(select served.what from served))`,
+    alias: sql`o`,
+    row: operationRow(tables),
+  };
+}
+
+/** The number comes first, so that no name can be taken for another version. */
+function sagas(tables: Tables, definitions: readonly SagaVersion[]): Claimable {
+  const served = definitions.map(({ name, version }) => `${version} ${name}`);
+  return {
+    table: tables.saga,
+    served: sql`select jsonb_array_elements_text(${JSON.stringify(served)}::text::jsonb) as what`,
+    isServed: sql`o.version || ' ' || o.name = any (array(select served.what from served))`,
+    alias: sql`s`,
+    row: sagaRow(tables),
+  };
+}
+
+function due({ handover, worker: workers }: Tables, { table, served, isServed }: Claimable, limit: number): SQL {
+  return sql`
+    served as materialized (${served}),
+    owning(id) as (${owners(table)}),
+    lost as materialized (
+      select owning.id from owning where owning.id is not null and ${isLost(workers, sql`owning.id`)}
+    ),
+    due as materialized (
+      select o.tenant, o.id, o.due_at as ready
+      from ${table} o cross join ${clock}
+      where o.owner is null and o.due_at <= clock.now and ${isServed}
+      order by o.due_at, o.tenant, o.id
+      limit ${limit}::int
+      for update of o skip locked
+    ),
+    waiting as materialized (
+      select h.tenant, h.aggregate, min(h.at) as at
+      from ${handover} h
+      group by h.tenant, h.aggregate
+    ),
+    handed as materialized (
+      select o.tenant, o.id, least(o.due_at, h.at) as ready
+      from waiting h join ${table} o on o.tenant = any (array[h.tenant]) and o.id = any (array[h.aggregate])
+      where o.owner is null and ${isServed}
+      order by least(o.due_at, h.at), o.tenant, o.id
+      limit ${limit}::int
+      for update of o skip locked
+    ),
+    orphaned as materialized (
+      select o.tenant, o.id, coalesce(o.due_at, o.since) as ready
+      from ${table} o
+      where
+        o.owner = any (array(select lost.id from lost))
+        and ${isServed}
+      order by coalesce(o.due_at, o.since), o.tenant, o.id
+      limit ${limit}::int
+      for update of o skip locked
+    ),
+    picked as materialized (
+      select tenant, id, min(ready) as ready
+      from (select * from due union all select * from handed union all select * from orphaned) as claimable
+      group by tenant, id
+      order by min(ready), tenant, id
+      limit ${limit}::int
+    )`;
+}
+
+function one({ handover, worker: workers }: Tables, { table, served, isServed }: Claimable, ref: OperationRef): SQL {
+  return sql`
+    served as materialized (${served}),
+    lost as materialized (
+      select o.owner as id
+      from ${table} o
+      where
+        o.tenant = ${ref.tenant}::text
+        and o.id = ${ref.id}::text
+        and ${isLost(workers, sql`o.owner`)}
+    ),
+    picked as materialized (
+      select o.tenant, o.id, o.since as ready
+      from ${table} o
+      where
+        o.tenant = ${ref.tenant}::text
+        and o.id = ${ref.id}::text
+        and (
+          o.owner = any (array(select lost.id from lost))
+          or o.owner is null and (
+            o.due_at is not null
+            or exists (
+              select from ${handover} h where h.tenant = ${ref.tenant}::text and h.aggregate = ${ref.id}::text
             )
           )
-          and ${isServed}
-        for update of o skip locked
-      )`,
-  );
+        )
+        and ${isServed}
+      for update of o skip locked
+    )`;
 }
-
-/** What the worker knows how to run; the rest must not use up its limit. */
-function served(actions: readonly string[]): SQL {
-  return sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as action`;
-}
-
-/** Under a collation that no index has: a plan that went by the action, which most rows share, would read them all. */
-const isServed = sql`o.action collate "C" = any (array(select served.action from served))`;
 
 /** Every owner once, by stepping from one to the next: it costs as much as there are owners, not what they own. */
-function owners(operation: Tables['operation']): SQL {
+function owners(table: Claimable['table']): SQL {
   return sql`
-    (select o.owner from ${operation} o where o.owner is not null order by o.owner limit 1)
+    (select o.owner from ${table} o where o.owner is not null order by o.owner limit 1)
     union all
-    select (select o.owner from ${operation} o where o.owner > before.id order by o.owner limit 1)
+    select (select o.owner from ${table} o where o.owner > before.id order by o.owner limit 1)
     from owning before
     where before.id is not null`;
 }
@@ -141,31 +191,32 @@ function isLost(workers: Tables['worker'], owner: SQL): SQL {
  * Gives the rows that `picked` has locked to `worker`, while it is alive. A row that a turn has moved on since this
  * statement began is left: its hand-overs would be read as they were before that turn took them.
  */
-async function claimRows(
+async function claimRows<Row extends OperationRow | SagaRow>(
   database: Database,
-  name: 'claim-due' | 'claim-one',
+  name: StatementName,
   worker: string,
+  { table, alias, row }: Claimable,
   picking: SQL,
-): Promise<OperationRow[]> {
-  const { operation, worker: workers } = database.tables;
-  return await answers<OperationRow>(
+): Promise<Row[]> {
+  const { worker: workers } = database.tables;
+  return await answers<Row>(
     database,
     name,
     sql`
       with recursive ${picking},
       claimed as (
-        update ${operation} o
+        update ${table} o
         set owner = ${worker}::text, generation = o.generation + 1
         from picked p
         where
           o.tenant = any (array[p.tenant])
           and o.id = any (array[p.id])
           and exists (select from ${workers} w where w.id = ${worker}::text and w.dead_at is null)
-          and o.revision = (select s.revision from ${operation} s where s.tenant = p.tenant and s.id = p.id)
+          and o.revision = (select s.revision from ${table} s where s.tenant = p.tenant and s.id = p.id)
         returning o.*
       )
-      select ${operationRow(database.tables)}
-      from claimed o join picked p on p.tenant = o.tenant and p.id = o.id cross join ${clock}
+      select ${row}
+      from claimed ${alias} join picked p on p.tenant = ${alias}.tenant and p.id = ${alias}.id cross join ${clock}
       order by p.ready, p.tenant, p.id`,
   );
 }

@@ -12,8 +12,11 @@ import type { Tables } from './schema.ts';
 /** Every statement that runs outside of `open` and `migrate`, by what the database does. */
 export const statementNames = [
   'turn',
+  'saga-turn',
   'claim-due',
   'claim-one',
+  'claim-sagas-due',
+  'claim-saga',
   'enlist',
   'renew',
   'bury',
@@ -22,6 +25,9 @@ export const statementNames = [
   'handed-over',
   'read',
   'read-by-identity',
+  'read-saga',
+  'read-saga-by-identity',
+  'saga-records',
   'records',
   'doubts',
   'settled-between',

@@ -1,6 +1,6 @@
 /**
  * Turns that are ready together share a statement, so that many sagas cost one commit. A statement holds at most one
- * turn of an operation and one birth of an identity; what it cannot hold waits for the next. Nobody pays for another's
+ * turn of an operation or saga and one birth of an identity; what it cannot hold waits for the next. Nobody pays for another's
  * trouble: a statement that is refused is split until the turn that broke it stands alone, one that meets a lock of
  * somebody else goes on alone in a slow lane, and only what passes by itself (serialisation, deadlock) repeats it whole.
  * A statement in doubt is given to its callers as doubt: each repeats its identical turn, and they meet again in one.
@@ -8,14 +8,18 @@
 
 import { isSagacityError, storeUnavailable } from '../../domain/errors.ts';
 import type { CancelTimer, Clock } from '../../ports/clock.ts';
-import { keyOf, type Receipt, type Turn } from '../../ports/store.ts';
 import { sqlstateOf } from './faults.ts';
 
 /** Applies turns in one statement and gives the receipts of those that were written, by the turn's id. */
-export type ApplyTurns = (turns: readonly Turn[], lockTimeoutMs: number) => Promise<ReadonlyMap<string, Receipt>>;
+export type ApplyTurns<Turn, Receipt> = (
+  turns: readonly Turn[],
+  lockTimeoutMs: number,
+) => Promise<ReadonlyMap<string, Receipt>>;
 
-export interface GroupCommitOptions {
-  readonly apply: ApplyTurns;
+export interface GroupCommitOptions<Turn, Receipt> {
+  readonly apply: ApplyTurns<Turn, Receipt>;
+  /** What no other turn of the same statement, or of one on its way, may touch. */
+  readonly keysOf: (turn: Turn) => readonly string[];
   readonly clock: Clock;
   /** A number from 0 to 1, to spread repetitions. */
   readonly chance: () => number;
@@ -37,9 +41,8 @@ const LOCK_TIMEOUT_ALONE_MS = 500;
 const AGAIN_MAX = 5;
 const AGAIN_PAUSE_MS = 20;
 
-interface Waiting {
+interface Waiting<Turn, Receipt> {
   readonly turn: Turn;
-  /** What no other turn of the same statement, or of one on its way, may touch. */
   readonly keys: readonly string[];
   /** Of its JSON. */
   readonly length: number;
@@ -49,11 +52,14 @@ interface Waiting {
   cancelTimer: CancelTimer;
 }
 
-/** Makes the verb `turn` of the store: same promises, shared statements. */
-export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promise<Receipt | null> {
-  const { apply, clock, chance, patienceMs, slowMax } = options;
-  const line = new Set<Waiting>();
-  const slowLine = new Set<Waiting>();
+/** Makes the verb `turn` or `sagaTurn` of the store: same promises, shared statements. */
+export function groupCommit<Turn extends { readonly turn: string }, Receipt>(
+  options: GroupCommitOptions<Turn, Receipt>,
+): (turn: Turn) => Promise<Receipt | null> {
+  type Waits = Waiting<Turn, Receipt>;
+  const { apply, keysOf, clock, chance, patienceMs, slowMax } = options;
+  const line = new Set<Waits>();
+  const slowLine = new Set<Waits>();
   /** Of all that is on its way, or in the slow line. */
   const touched = new Set<string>();
   let flights = 0;
@@ -92,8 +98,8 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
   }
 
   /** Takes what fits into one statement, in order; nothing overtakes what it shares a key with. */
-  function board(): readonly Waiting[] {
-    const boarded: Waiting[] = [];
+  function board(): readonly Waits[] {
+    const boarded: Waits[] = [];
     const behind = new Set<string>();
     let length = 0;
     for (const next of line) {
@@ -113,7 +119,7 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     return boarded;
   }
 
-  async function carry(boarded: readonly Waiting[]): Promise<void> {
+  async function carry(boarded: readonly Waits[]): Promise<void> {
     // Asked once: between two looks at the clock a turn could be neither.
     const now = clock.monotonic();
     for (const each of boarded) if (each.deadline <= now) land(each, () => each.failed(late()));
@@ -137,7 +143,7 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     }
   }
 
-  async function carryAlone(alone: Waiting): Promise<void> {
+  async function carryAlone(alone: Waits): Promise<void> {
     try {
       const receipts = await repeating([alone], slowLine.size > 0 ? LOCK_TIMEOUT_MS : LOCK_TIMEOUT_ALONE_MS);
       land(alone, () => alone.written(receipts.get(alone.turn.turn) ?? null));
@@ -147,7 +153,7 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     }
   }
 
-  async function repeating(boarded: readonly Waiting[], lockTimeoutMs: number) {
+  async function repeating(boarded: readonly Waits[], lockTimeoutMs: number) {
     const turns = boarded.map(({ turn }) => turn);
     for (let tries = 1; ; tries += 1) {
       try {
@@ -161,7 +167,7 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
   }
 
   /** Waits there until it is taken out, or its patience is over. */
-  function enter(where: Set<Waiting>, waiting: Waiting): void {
+  function enter(where: Set<Waits>, waiting: Waits): void {
     where.add(waiting);
     waiting.cancelTimer = clock.after(waiting.deadline - clock.monotonic(), () => {
       leave(where, waiting);
@@ -172,18 +178,18 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
     departSoon();
   }
 
-  function leave(where: Set<Waiting>, waiting: Waiting): void {
+  function leave(where: Set<Waits>, waiting: Waits): void {
     where.delete(waiting);
     waiting.cancelTimer();
   }
 
   /** Lets go of what the turn held up. */
-  function land(each: Waiting, settle: () => void): void {
+  function land(each: Waits, settle: () => void): void {
     for (const key of each.keys) touched.delete(key);
     settle();
   }
 
-  function isLate({ deadline }: Waiting): boolean {
+  function isLate({ deadline }: Waits): boolean {
     return clock.monotonic() >= deadline;
   }
 
@@ -197,13 +203,6 @@ export function groupCommit(options: GroupCommitOptions): (turn: Turn) => Promis
 
 function late(): Error {
   return storeUnavailable('A turn waited too long for others.', 'Nothing was written; call again.');
-}
-
-function keysOf(turn: Turn): readonly string[] {
-  const operation = keyOf(turn);
-  if (turn.birth === null) return [operation];
-  const { tenant, action, key } = turn.birth;
-  return [operation, JSON.stringify([tenant, action, key])];
 }
 
 /** Another statement was in the way, and passes by itself. */

@@ -1,4 +1,4 @@
-/** Hand-overs on their way in: appended by anyone, found by the worker that owns the operation. */
+/** Hand-overs on their way in: appended by anyone, found by the worker that owns the aggregate. */
 
 import { sql } from 'drizzle-orm';
 import type { Handover, OperationRef } from '../../ports/store.ts';
@@ -11,7 +11,7 @@ export async function appendHandover(database: Database, handover: Handover): Pr
     database,
     'hand-over',
     sql`
-    insert into ${database.tables.handover} (tenant, operation, id, body, at)
+    insert into ${database.tables.handover} (tenant, aggregate, id, body, at)
     values (
       ${handover.tenant}::text,
       ${handover.id}::text,
@@ -19,21 +19,26 @@ export async function appendHandover(database: Database, handover: Handover): Pr
       ${JSON.stringify(handover.body)}::text::jsonb,
       ${storeNow}
     )
-    on conflict (tenant, operation, id) do nothing`,
+    on conflict (tenant, aggregate, id) do nothing`,
   );
 }
 
-/** Operations of `worker` for which hand-overs wait, the longest waiting first. */
+/** Operations and sagas of `worker` for which hand-overs wait, the longest waiting first. */
 export async function readHandedOver(database: Database, worker: string, limit: number): Promise<OperationRef[]> {
-  const { operation, handover } = database.tables;
+  const { operation, saga, handover } = database.tables;
   return await answers<OperationRef>(
     database,
     'handed-over',
     sql`
-      select json_build_object('tenant', o.tenant, 'id', o.id)::text as answer
-      from ${operation} o join ${handover} h on h.tenant = o.tenant and h.operation = o.id
-      where o.owner = ${worker}::text
-      group by o.tenant, o.id
+      select json_build_object('tenant', owned.tenant, 'id', owned.id)::text as answer
+      from
+        (
+          select o.tenant, o.id from ${operation} o where o.owner = ${worker}::text
+          union all
+          select s.tenant, s.id from ${saga} s where s.owner = ${worker}::text
+        ) as owned
+        join ${handover} h on h.tenant = owned.tenant and h.aggregate = owned.id
+      group by owned.tenant, owned.id
       order by min(h.seq)
       limit ${limit}::int`,
   );

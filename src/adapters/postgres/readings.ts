@@ -9,11 +9,14 @@ import type {
   Identity,
   OperationRef,
   OperationRow,
+  SagaIdentity,
+  SagaRecord,
+  SagaRow,
   SettledQuery,
   StoredRecord,
 } from '../../ports/store.ts';
 import { answerOf, answers, type Database } from './executor.ts';
-import { clock, operationRow } from './operation-row.ts';
+import { clock, operationRow, sagaRow } from './rows.ts';
 import { epochMs } from './store-now.ts';
 
 export async function readOperation(database: Database, ref: OperationRef): Promise<OperationRow | null> {
@@ -56,8 +59,63 @@ export async function readRecords(database: Database, ref: OperationRef): Promis
           'body', a.body
         )::text as answer
       from ${database.tables.attempt} a
-      where a.tenant = ${ref.tenant}::text and a.operation = ${ref.id}::text
+      where a.tenant = ${ref.tenant}::text and a.subject = ${ref.id}::text
       order by a.revision, a.n`,
+  );
+}
+
+export async function readSaga(database: Database, ref: OperationRef): Promise<SagaRow | null> {
+  return await answerOf<SagaRow>(
+    database,
+    'read-saga',
+    sql`
+      select ${sagaRow(database.tables)}
+      from ${database.tables.saga} s cross join ${clock}
+      where s.tenant = ${ref.tenant}::text and s.id = ${ref.id}::text`,
+  );
+}
+
+export async function readSagaByIdentity(database: Database, identity: SagaIdentity): Promise<SagaRow | null> {
+  return await answerOf<SagaRow>(
+    database,
+    'read-saga-by-identity',
+    sql`
+      select ${sagaRow(database.tables)}
+      from ${database.tables.saga} s cross join ${clock}
+      where
+        s.tenant = ${identity.tenant}::text
+        and s.name = ${identity.name}::text
+        and s.key = ${identity.key}::text`,
+  );
+}
+
+export async function readSagaRecords(database: Database, ref: OperationRef): Promise<SagaRecord[]> {
+  const { attempt, operation } = database.tables;
+  return await answers<SagaRecord>(
+    database,
+    'saga-records',
+    sql`
+      select
+        json_build_object(
+          'revision', a.revision,
+          'n', a.n,
+          'kind', a.kind,
+          'attempt', a.number,
+          'at', ${epochMs('a.at')},
+          'body', a.body,
+          'operation', nullif(a.subject, ${ref.id}::text)
+        )::text as answer
+      from ${attempt} a
+      where
+        a.tenant = ${ref.tenant}::text
+        and a.subject = any (
+          array(
+            select ${ref.id}::text
+            union all
+            select o.id from ${operation} o where o.tenant = ${ref.tenant}::text and o.saga = ${ref.id}::text
+          )
+        )
+      order by a.seq`,
   );
 }
 

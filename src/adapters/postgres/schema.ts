@@ -9,6 +9,7 @@ import { bigint, index, integer, jsonb, pgSchema, primaryKey, text, timestamp, u
 import { definitionInvalid } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import type { OperationState } from '../../domain/operation-state.ts';
+import type { SagaState } from '../../domain/saga-state.ts';
 import type { RecordKind } from '../../ports/store.ts';
 
 const instant = { withTimezone: true, mode: 'date' } as const;
@@ -29,6 +30,10 @@ export function tablesIn(name: string) {
     {
       tenant: text().notNull(),
       id: text().notNull(),
+      // The saga it belongs to, the revision of that saga's turn which gave birth to it, and its place in that turn.
+      saga: text(),
+      sagaRevision: bigint('saga_revision', { mode: 'number' }),
+      sagaN: integer('saga_n'),
       action: text().notNull(),
       key: text().notNull(),
       providerKey: text('provider_key').notNull(),
@@ -66,40 +71,82 @@ export function tablesIn(name: string) {
       index('operation_settled')
         .on(o.since, o.tenant, o.id)
         .where(sql`${o.state} in ('succeeded', 'failed', 'compensated')`),
+      index('operation_saga').on(o.saga, o.tenant).where(sql`${o.saga} is not null`),
     ],
   );
 
-  /** The history: what was recorded about each operation, appended by its turns and never changed (a trigger refuses). */
+  /** One row per saga. Its operations are moved by its turns only, and all of them have its owner. */
+  const saga = namespace.table(
+    'saga',
+    {
+      tenant: text().notNull(),
+      id: text().notNull(),
+      name: text().notNull(),
+      key: text().notNull(),
+      version: integer().notNull(),
+      hash: text().notNull(),
+      fingerprint: text().notNull(),
+      owner: text(),
+      generation: bigint({ mode: 'number' }).notNull(),
+      revision: bigint({ mode: 'number' }).notNull(),
+      turn: text().notNull(),
+      born: text().notNull(),
+      state: text().$type<SagaState>().notNull(),
+      since: timestamp(instant).notNull(),
+      dueAt: timestamp('due_at', instant),
+      // When each thing that it waits for is due, in milliseconds since the epoch.
+      dues: jsonb().$type<Readonly<Record<string, number>>>().notNull(),
+      createdAt: timestamp('created_at', instant).notNull(),
+      reason: text(),
+      input: jsonb().$type<Json>().notNull(),
+      snapshot: jsonb().$type<Json>().notNull(),
+      output: jsonb().$type<Json>(),
+    },
+    (s) => [
+      primaryKey({ name: 'saga_pk', columns: [s.id, s.tenant] }),
+      unique('saga_identity').on(s.key, s.name, s.tenant),
+      index('saga_due').on(s.dueAt, s.tenant, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
+      index('saga_owner').on(s.owner).where(sql`${s.owner} is not null`),
+      index('saga_escalated').on(s.since, s.tenant, s.id).where(sql`${s.state} = 'escalated'`),
+    ],
+  );
+
+  /**
+   * The history: what was recorded about each operation and each saga, which is the subject, appended by turns and never
+   * changed (a trigger refuses).
+   */
   const attempt = namespace.table(
     'attempt',
     {
       tenant: text().notNull(),
-      operation: text().notNull(),
+      subject: text().notNull(),
       revision: bigint({ mode: 'number' }).notNull(),
       n: integer().notNull(),
       kind: text().$type<RecordKind>().notNull(),
       number: integer(),
       at: timestamp(instant).notNull(),
       body: jsonb().$type<Json>().notNull(),
+      // Tells in which order the records of a saga and of its operations were written.
+      seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity({ name: 'attempt_seq' }).notNull(),
     },
-    (a) => [primaryKey({ name: 'attempt_pk', columns: [a.tenant, a.operation, a.revision, a.n] })],
+    (a) => [primaryKey({ name: 'attempt_pk', columns: [a.tenant, a.subject, a.revision, a.n] })],
   );
 
-  /** What was said about an operation by someone who does not own it, until its owner's turn takes it. */
+  /** What was said by someone who does not own the aggregate, an operation or a saga, until its owner's turn takes it. */
   const handover = namespace.table(
     'handover',
     {
       tenant: text().notNull(),
-      operation: text().notNull(),
+      aggregate: text().notNull(),
       id: text().notNull(),
       body: jsonb().$type<Json>().notNull(),
       at: timestamp(instant).notNull(),
       seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity({ name: 'handover_seq' }).notNull(),
     },
-    (h) => [primaryKey({ name: 'handover_pk', columns: [h.tenant, h.operation, h.id] })],
+    (h) => [primaryKey({ name: 'handover_pk', columns: [h.tenant, h.aggregate, h.id] })],
   );
 
-  /** Who may own operations: a random id, the last renewal, and the end. A dead worker never lives again. */
+  /** Who may own operations and sagas: a random id, the last renewal, and the end. A dead worker never lives again. */
   const worker = namespace.table(
     'worker',
     {
@@ -125,7 +172,7 @@ export function tablesIn(name: string) {
     appliedAt: timestamp('applied_at', instant).notNull().defaultNow(),
   });
 
-  return { operation, attempt, handover, worker, timeline, migration };
+  return { operation, saga, attempt, handover, worker, timeline, migration };
 }
 
 /**

@@ -18,7 +18,8 @@ import { applyMigrations } from './migrate.ts';
 import { Pool } from './pool.ts';
 import { assertSchemaName, DEFAULT_SCHEMA, tablesIn } from './schema.ts';
 import { within } from './transaction.ts';
-import { applyTurns } from './turn.ts';
+import { applySagaTurns, keysOfSagaTurn } from './saga-turn.ts';
+import { applyTurns, keysOfTurn } from './turn.ts';
 import { verbs } from './verbs.ts';
 
 export interface PostgresStoreOptions {
@@ -72,6 +73,13 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const read = executor('read', 'work');
   const turning: Database = { execute: executor('write', 'work', deadlineMs * TURN_SHARE), tables };
 
+  const shared = {
+    clock,
+    chance: () => random.number(),
+    patienceMs: deadlineMs * (1 - TURN_SHARE),
+    slowMax: Math.min(2, Math.max(1, connections - 3)),
+  };
+
   return {
     name: 'postgres',
     exclusive: false,
@@ -102,10 +110,15 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     ...verbs({ read, write, renew: executor('write', 'renewals', statementTimeoutMs) }, tables),
     turn: groupCommit({
       apply: (turns, lockTimeoutMs) => applyTurns(turning, turns, { lockTimeoutMs }),
-      clock,
-      chance: () => random.number(),
-      patienceMs: deadlineMs * (1 - TURN_SHARE),
-      slowMax: Math.min(2, Math.max(1, connections - 3)),
+      keysOf: keysOfTurn,
+      ...shared,
+    }),
+    sagaTurn: groupCommit({
+      apply: (turns, lockTimeoutMs) => applySagaTurns(turning, turns, { lockTimeoutMs }),
+      keysOf: keysOfSagaTurn,
+      ...shared,
+      // Beside the slow turns of operations, so that connections are left.
+      slowMax: 1,
     }),
     within: (transaction) => within(transaction, { tables, ledger, clock, deadlineMs }),
   };

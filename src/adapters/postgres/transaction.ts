@@ -13,9 +13,11 @@ import { ledgerName } from './check.ts';
 import { inTime } from './deadline.ts';
 import { answerOf, type Database, type Executor, rendered, type Rows, type Statement } from './executor.ts';
 import { databaseFault } from './faults.ts';
-import { readOperationByIdentity } from './readings.ts';
+import { readOperationByIdentity, readSagaByIdentity } from './readings.ts';
 import type { Tables } from './schema.ts';
+import { applySagaTurns } from './saga-turn.ts';
 import { applyTurns } from './turn.ts';
+import type { Conditions } from './turn-parts.ts';
 
 /** What `within` needs beside the caller's handle. */
 export interface WithinOptions {
@@ -42,20 +44,27 @@ export async function within(transaction: Transaction, options: WithinOptions): 
     const session = await sessionOf(database, sql`set_config('lock_timeout', ${lockTimeout}::text, true)`);
     if (session.id !== id) throw notOneTransaction();
   };
+  // Waiting ends on the server too: the host cannot roll back while its connection waits for somebody else.
+  const waiting = lockTimeout === '0' ? { lockTimeoutMs: Math.floor(deadlineMs * LOCK_SHARE) } : {};
+  const conditions: Conditions = { ...waiting, provided: same };
+  /** What this transaction itself wrote is seen by no other. */
+  const seen = async <Row>(row: Row | null): Promise<Row | null> => {
+    if (row === null) await assertSame();
+    return row;
+  };
   return {
     async turn(turn) {
-      // Waiting ends on the server too: the host cannot roll back while its connection waits for somebody else.
-      const waiting = lockTimeout === '0' ? { lockTimeoutMs: Math.floor(deadlineMs * LOCK_SHARE) } : {};
-      const applied = await applyTurns(database, [turn], { ...waiting, provided: same });
+      const applied = await applyTurns(database, [turn], conditions);
       await assertSame();
       return applied.get(turn.turn) ?? null;
     },
-    async readByIdentity(identity) {
-      const row = await readOperationByIdentity(database, identity);
-      // What this transaction itself wrote is seen by no other.
-      if (row === null) await assertSame();
-      return row;
+    async sagaTurn(turn) {
+      const applied = await applySagaTurns(database, [turn], conditions);
+      await assertSame();
+      return applied.get(turn.turn) ?? null;
     },
+    readByIdentity: async (identity) => seen(await readOperationByIdentity(database, identity)),
+    readSagaByIdentity: async (identity) => seen(await readSagaByIdentity(database, identity)),
   };
 }
 

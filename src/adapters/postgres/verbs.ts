@@ -5,10 +5,19 @@
  */
 
 import type { Store } from '../../ports/store.ts';
-import { claimDue, claimOne } from './claim.ts';
+import { claimDue, claimOne, claimSaga, claimSagasDue } from './claim.ts';
 import type { Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
-import { readDoubts, readOperation, readOperationByIdentity, readRecords, readSettledBetween } from './readings.ts';
+import {
+  readDoubts,
+  readOperation,
+  readOperationByIdentity,
+  readRecords,
+  readSaga,
+  readSagaByIdentity,
+  readSagaRecords,
+  readSettledBetween,
+} from './readings.ts';
 import type { Tables } from './schema.ts';
 import { buryWorkers, enlistWorker, renewWorker, retireWorker } from './workers.ts';
 
@@ -20,11 +29,7 @@ export interface Executors {
 }
 
 /** Everything of the port that is one statement each. */
-export type Verbs = Omit<Store, 'name' | 'exclusive' | 'open' | 'close' | 'turn'>;
-
-function notYet(): Error {
-  return new Error('Sagas are not stored in PostgreSQL yet.');
-}
+export type Verbs = Omit<Store, 'name' | 'exclusive' | 'open' | 'close' | 'turn' | 'sagaTurn'>;
 
 export function verbs(executors: Executors, tables: Tables): Verbs {
   const reading = { execute: executors.read, tables };
@@ -37,12 +42,13 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     retire: (worker) => retireWorker(writing, worker),
     claim: (worker, actions, limit, only) =>
       only === undefined ? claimDue(writing, worker, actions, limit) : claimOne(writing, worker, actions, only),
-    // Not there yet.
-    sagaTurn: () => Promise.reject(notYet()),
-    claimSagas: () => Promise.reject(notYet()),
-    readSaga: () => Promise.reject(notYet()),
-    readSagaByIdentity: () => Promise.reject(notYet()),
-    sagaRecords: () => Promise.reject(notYet()),
+    claimSagas: (worker, definitions, limit, only) =>
+      only === undefined
+        ? claimSagasDue(writing, worker, definitions, limit)
+        : claimSaga(writing, worker, definitions, only),
+    readSaga: (ref) => readSaga(reading, ref),
+    readSagaByIdentity: (identity) => readSagaByIdentity(reading, identity),
+    sagaRecords: (ref) => readSagaRecords(reading, ref),
     handedOver: (worker, limit) => readHandedOver(reading, worker, limit),
     read: (ref) => readOperation(reading, ref),
     readByIdentity: (identity) => readOperationByIdentity(reading, identity),

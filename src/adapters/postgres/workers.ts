@@ -88,16 +88,25 @@ export async function buryWorkers(
   return buried ?? 0;
 }
 
-/** What is settled or waits for a person stays as it is: only a hand-over moves it, and a hand-over needs no due time. */
+/**
+ * What is settled or waits for a person stays as it is: only a hand-over moves it, and a hand-over needs no due time. Of
+ * a saga the state does not tell whether something is under way: one that is owned is due at once.
+ */
 export async function retireWorker(database: Database, worker: string): Promise<void> {
+  const { operation, saga, worker: workers } = database.tables;
   await carryOut(
     database,
     'retire',
     sql`
     with dead as (
-      update ${database.tables.worker} w set dead_at = ${storeNow} where w.id = ${worker}::text and w.dead_at is null
+      update ${workers} w set dead_at = ${storeNow} where w.id = ${worker}::text and w.dead_at is null
+    ),
+    released as (
+      update ${saga} s
+      set owner = null, generation = s.generation + 1, due_at = least(s.due_at, ${storeNow})
+      where s.owner = ${worker}::text
     )
-    update ${database.tables.operation} o
+    update ${operation} o
     set
       owner = null,
       generation = o.generation + 1,

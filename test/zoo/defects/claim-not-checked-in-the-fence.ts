@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'claim-not-checked-in-the-fence',
   what: 'A turn checks the revision alone, so a worker whose operation was taken over still writes until the other one has.',
   file: 'src/adapters/memory/rows.ts',
-  find: 'if (row.owner !== was.owner || row.generation !== was.generation || row.revision !== was.revision) return null;',
-  replace: 'if (row.revision !== was.revision) return null;',
+  find: 'return row.owner === was.owner && row.generation === was.generation && row.revision === was.revision;',
+  replace: 'return row.revision === was.revision;',
 };

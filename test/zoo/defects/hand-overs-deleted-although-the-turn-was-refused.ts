@@ -5,8 +5,8 @@ export const defect: Defect = {
   what: 'A worker that lost its claim throws away evidence and decisions with the turn that was to apply them.',
   file: 'src/adapters/memory/rows.ts',
   find: `  if (row === null) return null;
-  rows.operations.set(name, row);`,
-  replace: `  for (const handoverId of turn.takes) rows.handovers.delete(handoverName({ ...turn, handoverId }));
+  keep(rows, row);`,
+  replace: `  take(rows, turn);
   if (row === null) return null;
-  rows.operations.set(name, row);`,
+  keep(rows, row);`,
 };

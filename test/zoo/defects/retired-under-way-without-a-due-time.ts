@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'retired-under-way-without-a-due-time',
   what: 'What a stopping worker gives back in the middle of an attempt is due never, so nobody takes it up again.',
   file: 'src/adapters/memory/rows.ts',
-  find: "const dueAt = isSettled(row.state) || row.state === 'escalated' ? row.dueAt : (row.dueAt ?? now);",
+  find: 'const dueAt = isAtRest ? row.dueAt : (row.dueAt ?? now);',
   replace: 'const { dueAt } = row;',
 };

@@ -11,9 +11,8 @@ export const defect: Defect = {
     },
     {
       file: 'src/adapters/memory/rows.ts',
-      find: `  if (start?.insideWindow === true && !(row.windowEndsAt !== null && now < row.windowEndsAt)) return null;
-`,
-      replace: '',
+      find: 'return start?.insideWindow !== true || (row.windowEndsAt !== null && now < row.windowEndsAt);',
+      replace: 'return true;',
     },
   ],
 };

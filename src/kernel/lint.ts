@@ -5,7 +5,17 @@
  * enqueueActions) shows no earlier than in the turn that runs it, where the kernel's faults are.
  */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { actionsOf, ancestorsOf, childrenOf, invokesOf, isBuilder, nodesOf, spawnOf, transitionsOf } from './nodes.ts';
+import {
+  actionsOf,
+  ancestorsOf,
+  childrenOf,
+  invokesOf,
+  isBuilder,
+  sendingOf,
+  spawnOf,
+  transitionsOf,
+} from './nodes.ts';
+import { chartOf } from './reach.ts';
 
 export interface Finding {
   readonly code: string;
@@ -17,13 +27,14 @@ export interface Finding {
 
 /** Every reason to refuse this machine, parents before children; an empty list when there is none. */
 export function lintMachine(machine: AnyStateMachine): readonly Finding[] {
-  const reached = reachableFrom(machine.root);
-  const named = Object.values(machine.implementations.actions).flatMap((action) => spawnFindings(machine.root, action));
-  const perState = nodesOf(machine).flatMap((node) => [
+  const { nodes, reached } = chartOf(machine);
+  const named = Object.values(machine.implementations.actions).flatMap((action) =>
+    builderFindings(machine.root, action),
+  );
+  const perState = nodes.flatMap((node) => [
     ...invokeFindings(node),
-    ...actionsOf(node).flatMap((action) => [...spawnFindings(node, action), ...inlineActionFindings(node, action)]),
+    ...actionsOf(node).flatMap((action) => [...builderFindings(node, action), ...inlineActionFindings(node, action)]),
     ...wildcardFindings(node),
-    ...delayFindings(node),
     ...(node.type === 'history' || reached.has(node) ? [] : [unreachable(node)]),
     ...(isDeadEnd(node) ? [deadEnd(node)] : []),
   ]);
@@ -33,9 +44,15 @@ export function lintMachine(machine: AnyStateMachine): readonly Finding[] {
 function invokeFindings(node: AnyStateNode): Finding[] {
   return invokesOf(node).flatMap((invoke) => [
     ...(typeof invoke.src === 'string' ? [] : [inlineActor(node)]),
+    ...(typeof invoke.id === 'function' ? [computedId(node)] : []),
     ...(invoke.systemId === undefined ? [] : [systemId(node)]),
     ...(invoke.onSnapshot === undefined ? [] : [snapshotHandler(node)]),
   ]);
+}
+
+/** Also of builders that stand behind the name of an action, which concern no state in particular. */
+function builderFindings(node: AnyStateNode, action: unknown): Finding[] {
+  return [...spawnFindings(node, action), ...sendingFindings(node, action)];
 }
 
 function spawnFindings(node: AnyStateNode, action: unknown): Finding[] {
@@ -58,59 +75,20 @@ function wildcardFindings(node: AnyStateNode): Finding[] {
   return [...node.transitions.keys()].filter(matchesInternal).map((name) => wildcard(node, name));
 }
 
-function delayFindings(node: AnyStateNode): Finding[] {
-  const known = node.machine.implementations.delays;
-  return Object.keys(node.config.after ?? {})
-    .filter((delay) => Number.isNaN(Number(delay)) && !Object.hasOwn(known, delay))
-    .map((delay) => unknownDelay(node, delay));
-}
-
-/** Follows every transition whatever its guard, so that a state is called unreachable only if it surely is. */
-function reachableFrom(root: AnyStateNode): ReadonlySet<AnyStateNode> {
-  const active = new Set<AnyStateNode>();
-  const entered = new Set<AnyStateNode>();
-
-  const beIn = (node: AnyStateNode) => {
-    if (active.has(node)) return;
-    active.add(node);
-    // Whoever is in one region is in the others as well.
-    if (node.type === 'parallel') for (const region of childrenOf(node)) enter(region);
-    for (const { target } of transitionsOf(node)) for (const next of target) goTo(next);
-  };
-  const enter = (node: AnyStateNode) => {
-    if (entered.has(node) || node.type === 'history') return;
-    entered.add(node);
-    beIn(node);
-    if (node.type === 'compound') for (const first of node.initial.target) goTo(first);
-  };
-  const goTo = (node: AnyStateNode) => {
-    for (const ancestor of ancestorsOf(node)) beIn(ancestor);
-    if (node.type === 'history') recall(node);
-    else enter(node);
-  };
-  // What history remembers was reached before; only where it leads without a memory is new.
-  const recall = (history: AnyStateNode) => {
-    const parent = history.parent;
-    if (!parent) return;
-    const written: unknown = history.config.target;
-    if (typeof written === 'string') goTo(pathFrom(parent, written));
-    else enter(parent);
-  };
-
-  enter(root);
-  return active;
-}
-
-function pathFrom(parent: AnyStateNode, target: string): AnyStateNode {
-  const keys = target.split('.').filter((key) => key !== '');
-  return keys.reduce((node, key) => childrenOf(node).find((child) => child.key === key) ?? node, parent);
+/** A delay of a transition with `after` is found here too, since XState makes it a delayed raise on entry. */
+function sendingFindings(node: AnyStateNode, action: unknown): Finding[] {
+  const sending = sendingOf(action);
+  if (!sending) return [];
+  const { to, delay } = sending;
+  const isUnknown = typeof delay === 'string' && !Object.hasOwn(node.machine.implementations.delays, delay);
+  return [...(to === '#_parent' ? [sendToParent(node)] : []), ...(isUnknown ? [unknownDelay(node, delay)] : [])];
 }
 
 /**
  * A state that rests for ever: neither it nor a state around it has anywhere to go, it waits for no actor, and no
  * region beside it can leave the whole. (That a state around it is done does not count: while in here, it is not.)
  */
-function isDeadEnd(node: AnyStateNode): boolean {
+export function isDeadEnd(node: AnyStateNode): boolean {
   if (node.type !== 'atomic' || invokesOf(node).length > 0) return false;
   const around = ancestorsOf(node);
   const onward = [node, ...around].some((from) =>
@@ -135,6 +113,24 @@ function inlineActor(node: AnyStateNode): Finding {
     state: node.id,
     message: `State ${node.id} starts an actor whose logic stands in place; after a restart nothing can name it.`,
     remedy: 'Register the logic in setup({ actors }) and refer to it by name in src.',
+  };
+}
+
+function computedId(node: AnyStateNode): Finding {
+  return {
+    code: 'computed-actor-id',
+    state: node.id,
+    message: `State ${node.id} computes the id of an actor it invokes, so no handler of its end could be found.`,
+    remedy: 'Write the id, or leave it out.',
+  };
+}
+
+function sendToParent(node: AnyStateNode): Finding {
+  return {
+    code: 'send-to-parent',
+    state: node.id,
+    message: `State ${node.id} sends an event to a parent actor, but an instance has none.`,
+    remedy: 'Emit the event, or let the machine end with an output.',
   };
 }
 

@@ -31,6 +31,7 @@ export interface ReadTransition {
   readonly eventType: string;
   readonly target: readonly AnyStateNode[];
   readonly guard: unknown;
+  readonly reenter: boolean;
   readonly actions: readonly WrittenAction[];
 }
 
@@ -40,6 +41,7 @@ export function transitionsOf(node: AnyStateNode): ReadTransition[] {
     eventType: transition.eventType,
     target: transition.target ?? [],
     guard: transition.guard,
+    reenter: transition.reenter,
     // XState types actions by the machine's generics, which are unknown here; they have one of these shapes.
     actions: transition.actions as readonly WrittenAction[],
   }));
@@ -55,7 +57,7 @@ export function actionsOf(node: AnyStateNode): WrittenAction[] {
 
 /** An invocation as its author wrote it; XState's own list replaces a source that is not a name by a made-up one. */
 export interface WrittenInvoke {
-  readonly id?: string;
+  readonly id?: unknown;
   readonly src?: unknown;
   readonly systemId?: unknown;
   readonly onSnapshot?: unknown;
@@ -73,6 +75,26 @@ export function spawnOf(
 ): { readonly src: unknown; readonly id: unknown; readonly systemId: unknown } | null {
   if (!isBuilder(action) || action.type !== 'xstate.spawnChild') return null;
   return { src: action['src'], id: action['id'], systemId: action['systemId'] };
+}
+
+/** What a builder that gives an event to somebody was given: raise, sendTo, sendParent, forwardTo or emit. */
+export interface WrittenSending {
+  readonly by: 'xstate.raise' | 'xstate.sendTo' | 'xstate.emit';
+  /** The event's type, where it does not take a function to know it. */
+  readonly event: string | null;
+  readonly to: unknown;
+  readonly delay: unknown;
+  readonly id: unknown;
+}
+
+/** What the author's builder was given, or null for any other action. `after` is resolved to a raise as well. */
+export function sendingOf(action: unknown): WrittenSending | null {
+  if (!isBuilder(action)) return null;
+  const by = action.type;
+  if (by !== 'xstate.raise' && by !== 'xstate.sendTo' && by !== 'xstate.emit') return null;
+  const event: unknown = action['event'];
+  const isKnown = typeof event === 'object' && event !== null && 'type' in event;
+  return { by, event: isKnown ? String(event.type) : null, to: action['to'], delay: action['delay'], id: action['id'] };
 }
 
 /** Tells XState's own action builders, which the kernel carries out or reports, from a custom function. */

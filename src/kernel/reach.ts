@@ -71,6 +71,7 @@ function spread(
   const active = new Set<AnyStateNode>();
   const entered = new Set<AnyStateNode>();
   const histories = new Set<AnyStateNode>();
+  const older = new Set<AnyStateNode>();
   const taken = new Set<ReadTransition>();
   let atFirst: Reach = new Set();
 
@@ -96,6 +97,8 @@ function spread(
         if (around.type !== 'parallel' || (target.type === 'history' && around === target.parent)) continue;
         for (const region of regionsOf(around)) if (!targets.some((other) => isWithin(other, region))) enter(region);
       }
+      // Its parent is not left now, so what it remembers is older.
+      if (target.type === 'history' && target.parent && isWithin(domain, target.parent)) older.add(target);
       enter(target);
     }
   };
@@ -104,7 +107,7 @@ function spread(
   const recall = (history: AnyStateNode) => {
     const { parent } = history;
     if (!parent) return;
-    if (!atFirst.has(parent)) {
+    if (older.has(history) || !atFirst.has(parent)) {
       const written: unknown = history.config.target;
       if (typeof written === 'string') enterBelow(parent, [pathFrom(parent, written)]);
       else enter(parent);
@@ -144,15 +147,14 @@ function spread(
         return;
       }
       beAround(domainOf(source, transition));
-      const before = new Set(active);
       take(source, transition);
       // What a history state on the way here remembers is older than this walk.
-      atFirst = histories.size > 0 ? before : new Set(active);
+      if (histories.size === 0) atFirst = new Set(active);
     },
   });
 
-  for (let size = -1; size !== active.size + histories.size; ) {
-    size = active.size + histories.size;
+  for (let size = -1; size !== active.size + histories.size + older.size; ) {
+    size = active.size + histories.size + older.size;
     for (const history of histories) recall(history);
     for (const node of active) {
       if (isEnd(node)) continue;

@@ -4,9 +4,11 @@ import {
   createMachine,
   emit,
   enqueueActions,
+  forwardTo,
   fromPromise,
   log,
   raise,
+  sendParent,
   sendTo,
   setup,
   spawnChild,
@@ -71,6 +73,28 @@ describe('a machine that can be made durable', () => {
     expect(codesOf(machine)).toEqual([]);
   });
 
+  test('may enter a state afresh that only a shallow history leads back to', () => {
+    const machine = createMachine({
+      id: 'm',
+      initial: 'a',
+      states: {
+        a: { on: { DEEP: '#deep', BACK: 'b.last' } },
+        b: {
+          initial: 'other',
+          on: { OUT: 'a', END: 'end' },
+          states: {
+            other: {},
+            inner: { initial: 'first', states: { first: {}, second: { id: 'deep' } } },
+            last: { type: 'history' },
+          },
+        },
+        end: { type: 'final' },
+      },
+    });
+
+    expect(codesOf(machine)).toEqual([]);
+  });
+
   test('may rest in a region that only its sibling can leave', () => {
     const machine = createMachine({
       id: 'm',
@@ -88,6 +112,8 @@ describe('a machine that can be made durable', () => {
 describe('what is refused', () => {
   const on = { NEXT: 'end' } as const;
   const end = { type: 'final' } as const;
+  // XState's types refuse the name of a delay outside of setup(), where they cannot know it.
+  const nowhereDefined = 'someday' as never;
   const withState = (a: object) =>
     // A chart made of data has no static type to check it against.
     createMachine({ id: 'm', initial: 'a', states: { a: { on, ...a }, end } } as never);
@@ -103,7 +129,12 @@ describe('what is refused', () => {
     ['inline-action', withState({ entry: () => {} })],
     ['inline-action', withState({ exit: [() => {}] })],
     ['inline-action', withState({ on: { NEXT: { target: 'end', actions: () => {} } } })],
+    ['computed-actor-id', withState({ invoke: { src: 'work', id: () => 'w' } })],
+    ['send-to-parent', withState({ entry: sendParent({ type: 'x' }) })],
+    ['send-to-parent', withState({ exit: forwardTo('#_parent') })],
     ['unknown-delay', withState({ after: { someday: 'end' } })],
+    ['unknown-delay', withState({ entry: raise({ type: 'NEXT' }, { delay: nowhereDefined }) })],
+    ['unknown-delay', withState({ exit: sendTo('w', { type: 'x' }, { delay: nowhereDefined }) })],
     ['dead-end', withState({ on: { LOOK: { actions: 'look' }, END: undefined } })],
   ] as const)('%s', (code, machine) => {
     const found = lintMachine(machine).filter((finding) => finding.code !== 'unreachable-state');
@@ -120,6 +151,16 @@ describe('what is refused', () => {
     });
 
     expect(codesOf(machine)).toEqual(['spawn-without-id in m']);
+  });
+
+  test('an event for a parent behind the name of an action', () => {
+    const machine = setup({ actions: { tell: sendParent({ type: 'x' }) } }).createMachine({
+      id: 'm',
+      initial: 'a',
+      states: { a: { entry: 'tell', on }, end },
+    });
+
+    expect(codesOf(machine)).toEqual(['send-to-parent in m']);
   });
 
   test('a state that no transition leads to, and not the history that leads to another', () => {

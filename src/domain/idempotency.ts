@@ -58,7 +58,15 @@ export function operationId(scope: Scope): string {
 }
 
 /** The key of the operation that a step of a saga is, for who reads it: no two steps of two sagas share one. */
-export function stepKey({ saga, key, step }: { readonly saga: string; readonly key: string; readonly step: string }): string {
+export function stepKey({
+  saga,
+  key,
+  step,
+}: {
+  readonly saga: string;
+  readonly key: string;
+  readonly step: string;
+}): string {
   return JSON.stringify([saga, key, step]);
 }
 

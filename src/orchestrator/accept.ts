@@ -57,17 +57,26 @@ export interface AcceptedSaga {
 }
 
 /** As {@link accept}, for a saga. */
-export function acceptSaga(saga: RunnableSaga, tenant: string, submitted: unknown): AcceptedSaga | Promise<AcceptedSaga> {
+export function acceptSaga(
+  saga: RunnableSaga,
+  tenant: string,
+  submitted: unknown,
+): AcceptedSaga | Promise<AcceptedSaga> {
   const input = validate(saga.definition.options.input, submitted, `The input of ${saga.name}`);
   return input instanceof Promise
     ? input.then((later: unknown) => acceptedSaga(saga, tenant, later))
     : acceptedSaga(saga, tenant, input);
 }
 
-function acceptedSaga({ name, version, hash, definition, steps }: RunnableSaga, tenant: string, input: unknown): AcceptedSaga {
+function acceptedSaga(
+  { name, version, hash, definition, steps }: RunnableSaga,
+  tenant: string,
+  input: unknown,
+): AcceptedSaga {
   const { key } = scopeOf(tenant, name, definition.options.key({ input }));
   // Refused now, and not when a step is begun: the identities of its steps are made from its own.
-  for (const { step, operation } of steps.values()) scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
+  for (const { step, operation } of steps.values())
+    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
   return {
     ref: { tenant, id: sagaId({ tenant, action: name, key }) },
     birth: {

@@ -104,7 +104,11 @@ export function advance(
     case 'told': {
       if (!kernel.accepts(from, asEvent(happening.event))) return null;
       const turn = step(kernel, from, happening.event);
-      return written(turn.row, [fact('moved', turn.row, { event: happening.event.type, ...happening.why })], turn.visited);
+      return written(
+        turn.row,
+        [fact('moved', turn.row, { event: happening.event.type, ...happening.why })],
+        turn.visited,
+      );
     }
     case 'released':
       return written(from, [], []);
@@ -176,7 +180,9 @@ function isHandedOver(said: unknown): said is SaidOfOperation {
     case 'verdict':
       return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
     case 'compensation-verdict':
-      return typeof by === 'string' && Number.isSafeInteger(seen) && (effect === 'taken-back' || effect === 'left-standing');
+      return (
+        typeof by === 'string' && Number.isSafeInteger(seen) && (effect === 'taken-back' || effect === 'left-standing')
+      );
     default:
       return false;
   }

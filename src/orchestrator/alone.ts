@@ -74,12 +74,7 @@ export class OperationAlone implements Aggregate {
 }
 
 /** An operation that is to be created alone. */
-export function newOperation(
-  definition: Operation,
-  ref: OperationRef,
-  identified: Birth,
-  kernel: Kernel,
-): Newborn {
+export function newOperation(definition: Operation, ref: OperationRef, identified: Birth, kernel: Kernel): Newborn {
   return {
     kind: 'operation',
     ref,

@@ -99,7 +99,11 @@ export async function signalSaga(
   encode(event, { onUnsupported: 'refuse', rootName: 'event' });
   await existingSaga(commanding.store, ref);
   const said: SaidOfSaga = { kind: 'signal', event: { ...event }, eventId };
-  const answer = await handOverAndWait(commanding, { to: ref, about: ref, said, handoverId: `signal ${eventId}` }, within);
+  const answer = await handOverAndWait(
+    commanding,
+    { to: ref, about: ref, said, handoverId: `signal ${eventId}` },
+    within,
+  );
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw signalRefused(ref.id, event.type, answer.why);
   return { status: 'applied' };
@@ -114,5 +118,8 @@ export async function resolveSaga(
 ): Promise<Decided> {
   const event = { type: 'verdict.given', outcome: { ...outcome }, by: told.by, evidence: told.evidence };
   const eventId = commanding.driver.newHandoverId();
-  return await signalSaga(commanding, ref, event, { eventId, ...(told.within === undefined ? {} : { within: told.within }) });
+  return await signalSaga(commanding, ref, event, {
+    eventId,
+    ...(told.within === undefined ? {} : { within: told.within }),
+  });
 }

@@ -135,7 +135,9 @@ export function decreed(id: string, outcome: Settling | NotApplied | EffectDecid
  */
 export function resolve(deciding: Deciding, ref: OperationRef, outcome: Decreed, decision: Decision): Promise<Decided> {
   return decide(deciding, ref, decision, async ({ action }) =>
-    typeof outcome !== 'string' && outcome.type === 'succeeded' ? usable(ref.id, deciding.definitions.get(action), outcome) : outcome,
+    typeof outcome !== 'string' && outcome.type === 'succeeded'
+      ? usable(ref.id, deciding.definitions.get(action), outcome)
+      : outcome,
   );
 }
 

@@ -478,7 +478,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       throw inputInvalid('tx is undefined. Leave it out, or give the transaction.');
     }
     const isOfSaga = given.type === 'saga';
-    const newborn = isOfSaga ? await newSagaOf(given, submitted, perCall) : await newOperationOf(given, submitted, perCall);
+    const newborn = isOfSaga
+      ? await newSagaOf(given, submitted, perCall)
+      : await newOperationOf(given, submitted, perCall);
     await ready('submit');
     const met =
       perCall?.tx === undefined
@@ -501,19 +503,38 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     readonly volatile: readonly string[];
   };
 
-  async function newOperationOf(given: AnyOperation, submitted: unknown, perCall?: { readonly tenant?: string }): Promise<Submitted> {
+  async function newOperationOf(
+    given: AnyOperation,
+    submitted: unknown,
+    perCall?: { readonly tenant?: string },
+  ): Promise<Submitted> {
     const definition = definitions.get(given.action);
-    if (definition === undefined || definition !== given) throw definitionMissing(given.action, definition !== undefined);
+    if (definition === undefined || definition !== given)
+      throw definitionMissing(given.action, definition !== undefined);
     const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     const { fingerprint, input } = birth;
-    return { ...newOperation(definition, ref, birth, operationKernel), fingerprint, input, volatile: definition.volatile };
+    return {
+      ...newOperation(definition, ref, birth, operationKernel),
+      fingerprint,
+      input,
+      volatile: definition.volatile,
+    };
   }
 
-  async function newSagaOf(given: AnySaga, submitted: unknown, perCall?: { readonly tenant?: string }): Promise<Submitted> {
+  async function newSagaOf(
+    given: AnySaga,
+    submitted: unknown,
+    perCall?: { readonly tenant?: string },
+  ): Promise<Submitted> {
     const saga = sagas.get(sagaLabel(given));
     if (saga === undefined || saga.definition !== given) throw definitionMissing(given.name, saga !== undefined);
     const { ref, birth, input } = await acceptSaga(saga, tenantOf(perCall), submitted);
-    return { ...newSaga(saga, ref, birth, input, operationKernel), fingerprint: birth.fingerprint, input: birth.input, volatile: [] };
+    return {
+      ...newSaga(saga, ref, birth, input, operationKernel),
+      fingerprint: birth.fingerprint,
+      input: birth.input,
+      volatile: [],
+    };
   }
 
   function conflictWith(row: AnyRow, { fingerprint: submittedFingerprint, input, volatile }: Submitted): Error {

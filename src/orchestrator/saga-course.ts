@@ -77,7 +77,9 @@ interface ChainContext {
 export function toStoredCourse(course: Course, saga: RunnableSaga, members: ReadonlyMap<string, Member>): Json {
   const { chart } = course;
   const kept = saga.isChain ? withoutKnown(chart.context as ChainContext, course, members) : chart.context;
-  const children = Object.entries(chart.children).map(([id, { src, generation }]) => [id, { src, generation }] as const);
+  const children = Object.entries(chart.children).map(
+    ([id, { src, generation }]) => [id, { src, generation }] as const,
+  );
   return encode(
     { ...course, chart: { ...chart, context: kept, children: Object.fromEntries(children) } },
     { onUnsupported: 'refuse', rootName: 'snapshot' },

@@ -83,7 +83,10 @@ function resultOf(row: SagaRow): SagaResult {
   const cause = compensation?.cause ?? null;
   switch (row.state) {
     case 'succeeded':
-      return { status: 'succeeded', output: row.output === null ? undefined : decode((row.output as { value: Json }).value) };
+      return {
+        status: 'succeeded',
+        output: row.output === null ? undefined : decode((row.output as { value: Json }).value),
+      };
     case 'escalated':
       // A turn writes a reason whenever it escalates, and only from the closed list.
       return { status: 'escalated', reason: row.reason as EscalationReason, cause };

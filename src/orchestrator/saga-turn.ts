@@ -289,7 +289,9 @@ class Making {
     const takenBack = this.#ledger().flatMap(({ entry, member }) =>
       stateOf(member.row) === 'compensated' ? [entry.step] : [],
     );
-    this.#step(`compensate ended`, () => saga.kernel.settle(this.#course.chart, actor.id, actor.generation, { output: { takenBack } }));
+    this.#step(`compensate ended`, () =>
+      saga.kernel.settle(this.#course.chart, actor.id, actor.generation, { output: { takenBack } }),
+    );
   }
 
   #begin({ entry, compensate }: Standing): void {
@@ -591,7 +593,8 @@ class Making {
   #compensateAtWord(): HandoverAnswer {
     const { state } = this.#standing();
     if (state === 'compensated' || this.#course.compensation !== null) return accepting;
-    if (state !== 'succeeded' && state !== 'terminated') return refused(`it is ${state}, not settled; cancel it instead`);
+    if (state !== 'succeeded' && state !== 'terminated')
+      return refused(`it is ${state}, not settled; cancel it instead`);
     this.#course = { ...this.#course, isTerminated: false };
     this.#freeze({ step: null, code: 'requested' });
     return accepting;
@@ -607,7 +610,11 @@ class Making {
     this.#cause = null;
     const isSound = this.#atFault(() => {
       isTaken = isMoving && kernel.accepts(chart, event);
-      if (isTaken) this.#follow(repeatable(() => kernel.step(chart, event)), event.type);
+      if (isTaken)
+        this.#follow(
+          repeatable(() => kernel.step(chart, event)),
+          event.type,
+        );
     });
     if (!isSound) return refused('its definition is at fault; send it again once that is repaired');
     if (!isTaken) {
@@ -686,4 +693,3 @@ function isSaidOfSaga(said: object): said is SaidOfSaga {
   }
   return (kind === 'cancel' || kind === 'terminate' || kind === 'compensate') && typeof by === 'string';
 }
-

@@ -19,7 +19,18 @@ import type {
   SagaTurn,
   Store,
 } from '../ports/store.ts';
-import type { Aggregate, AnyReceipt, AnyRow, Happening, Made, Member, Moment, Newborn, Timer, WrittenAs } from './aggregate.ts';
+import type {
+  Aggregate,
+  AnyReceipt,
+  AnyRow,
+  Happening,
+  Made,
+  Member,
+  Moment,
+  Newborn,
+  Timer,
+  WrittenAs,
+} from './aggregate.ts';
 import { memberOf } from './alone.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';

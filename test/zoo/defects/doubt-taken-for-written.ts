@@ -4,9 +4,11 @@ export const defect: Defect = {
   name: 'doubt-taken-for-written',
   what: 'A write whose answer was lost is thought to have happened, so a request is sent whose start is recorded nowhere.',
   file: 'src/orchestrator/commit.ts',
-  find: `    const receipt = await store.turn(turn);
+  find: `    const receipt = isSagaTurn(turn) ? await store.sagaTurn(turn) : await store.turn(turn);
 `,
-  replace: `    const receipt = await store.turn(turn).catch((error: unknown): Receipt => {
+  replace: `    const receipt = isSagaTurn(turn)
+      ? await store.sagaTurn(turn)
+      : await store.turn(turn).catch((error: unknown) => {
       if (!isSagacityError(error, 'STORE_IN_DOUBT')) throw error;
       const now = clock.now();
       const dueAt = turn.dueInMs === null ? null : now + turn.dueInMs;

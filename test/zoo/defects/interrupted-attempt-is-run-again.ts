@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'interrupted-attempt-is-run-again',
   what: 'What a crashed worker had begun is begun again instead of looked up, so an order that was charged is sent twice.',
   file: 'src/orchestrator/driver.ts',
-  find: "    await this.#write(held, { type: 'attempt.ended', generation: attempt.generation, ...end });",
-  replace: '    this.#perform(held, stampNow(this.#around.clock), () => {});',
+  find: "    await this.#write(held, ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, ...end }));",
+  replace: '    this.#performAll(held, [id], stampNow(this.#around.clock), []);',
 };

@@ -4,8 +4,8 @@ export const defect: Defect = {
   name: 'new-key-per-attempt',
   what: 'Every further attempt has a key of its own, so the provider charges for each.',
   file: 'src/orchestrator/driver.ts',
-  find: `        idempotencyKey: held.idempotencyKey,
+  find: `        idempotencyKey,
         number,`,
-  replace: `        idempotencyKey: number === 1 ? held.idempotencyKey : \`\${held.idempotencyKey}-\${number}\`,
+  replace: `        idempotencyKey: number === 1 ? idempotencyKey : \`\${idempotencyKey}-\${number}\`,
         number,`,
 };

@@ -7,25 +7,24 @@ export const defect: Defect = {
     {
       file: 'src/orchestrator/driver.ts',
       find: `      const committed = await commit(store, clock, turn, () => this.#closed);
-      if (committed.type === 'written') {
-        held.row = made.row;`,
-      replace: `      if (happening.type === 'due' && stateOf(made.row) === 'in-progress') {
-        held.row = made.row;
-        this.#perform(held, stampNow(clock), () => {});
+`,
+      replace: `      if (made.starts.length > 0) {
+        const was = held.aggregate;
+        const { revision, now } = held.told;
+        const times = { since: now, dueAt: null, firstStartedAt: now, sendBy: null, windowEndsAt: null };
+        held.aggregate = made.after({ revision: revision + 1, now, ...times });
+        this.#performAll(held, made.starts, stamp, hand);
+        held.aggregate = was;
       }
       const committed = await commit(store, clock, turn, () => this.#closed);
-      if (committed.type === 'written') {
-        held.row = made.row;`,
+`,
     },
     {
       file: 'src/orchestrator/driver.ts',
-      find: `      const written = await this.#write(held, { type: 'due', generation });
-      if (written && stateOf(held.row) === 'in-progress' && !held.dropped) {
-        this.#perform(held, stamp, giveBack);
-        performing = true;
-      }
+      find: `        if (!keeps) this.#drop(held);
+        this.#performAll(held, made.starts, stamp, hand);
 `,
-      replace: `      await this.#write(held, { type: 'due', generation });
+      replace: `        if (!keeps) this.#drop(held);
 `,
     },
   ],

@@ -4,7 +4,8 @@ export const defect: Defect = {
   name: 'wake-believed-without-the-due-time',
   what: 'A wake that comes early is obeyed at once, so pauses between attempts are skipped when wakes are forged or repeated.',
   file: 'src/orchestrator/driver.ts',
-  find: `    if (waitMs > 0) return this.#wake(held.ref, held.generation, waitMs);
+  find: `      return waitMs <= 0;
 `,
-  replace: '',
+  replace: `      return true;
+`,
 };

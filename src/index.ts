@@ -19,18 +19,26 @@ export {
   notApplied,
   type Outcome,
   type Settling,
+  type Succeeded,
   succeeded,
   unknown,
 } from './domain/outcome.ts';
-export type { Cancelled, Decided, Decision, Doubt } from './orchestrator/decide.ts';
+export type { SagaState } from './domain/saga-state.ts';
+export type { Instruction, SignalEvent, SignalOptions } from './orchestrator/command.ts';
+export type { Cancelled, Decided, Decision, Doubt, EffectDecided } from './orchestrator/decide.ts';
 export type {
   AnyOperation,
+  AnySaga,
   Operator,
   Orchestrator,
   OrchestratorOptions,
+  RunOf,
+  SagaRunOf,
+  SagaTarget,
   SubmitOptions,
 } from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
+export type { SagaRun, StoryRecord } from './orchestrator/saga-run.ts';
 export type { Logger } from './ports/logger.ts';
 export type { RecordKind, Store, Transaction } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

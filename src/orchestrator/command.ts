@@ -13,7 +13,7 @@ import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNam
 import type { SaidOfSaga } from './handover.ts';
 
 /** Who says it, and why. Kept for good. */
-export interface Told {
+export interface Instruction {
   readonly by: string;
   readonly reason: string;
   /** How long to wait for it to be applied. Default `'10s'`. */
@@ -32,36 +32,45 @@ export async function existingSaga(store: Store, ref: OperationRef): Promise<Sag
 }
 
 /** Asks for a saga to be given up: what has succeeded is taken back. Success of its pivot, or of all of it, wins. */
-export async function cancelSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Cancelled> {
-  const answer = await say(commanding, ref, 'cancel', told);
+export async function cancelSaga(
+  commanding: Commanding,
+  ref: OperationRef,
+  instruction: Instruction,
+): Promise<Cancelled> {
+  const answer = await say(commanding, ref, 'cancel', instruction);
   if (answer === null) return { status: 'waiting' };
   return { status: answer.accepted ? 'accepted' : 'too-late' };
 }
 
 /** Ends a saga as it stands: nothing more is begun, and nothing is taken back. What was sent is still found out. */
-export function terminateSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Decided> {
-  return decided(commanding, ref, 'terminate', told);
+export function terminateSaga(commanding: Commanding, ref: OperationRef, instruction: Instruction): Promise<Decided> {
+  return decided(commanding, ref, 'terminate', instruction);
 }
 
 /** Takes back what a settled saga did, as far as there are inverses. */
-export function compensateSaga(commanding: Commanding, ref: OperationRef, told: Told): Promise<Decided> {
-  return decided(commanding, ref, 'compensate', told);
+export function compensateSaga(commanding: Commanding, ref: OperationRef, instruction: Instruction): Promise<Decided> {
+  return decided(commanding, ref, 'compensate', instruction);
 }
 
 async function decided(
   commanding: Commanding,
   ref: OperationRef,
   kind: 'terminate' | 'compensate',
-  told: Told,
+  instruction: Instruction,
 ): Promise<Decided> {
-  const answer = await say(commanding, ref, kind, told);
+  const answer = await say(commanding, ref, kind, instruction);
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
   return { status: 'applied' };
 }
 
-async function say(commanding: Commanding, ref: OperationRef, kind: 'cancel' | 'terminate' | 'compensate', told: Told) {
-  const { by, reason, within } = told;
+async function say(
+  commanding: Commanding,
+  ref: OperationRef,
+  kind: 'cancel' | 'terminate' | 'compensate',
+  instruction: Instruction,
+) {
+  const { by, reason, within } = instruction;
   refuseNameless(by, 'by');
   refuseNameless(reason, 'reason');
   await existingSaga(commanding.store, ref);
@@ -114,12 +123,12 @@ export async function resolveSaga(
   commanding: Commanding,
   ref: OperationRef,
   outcome: Succeeded<unknown> | NotApplied,
-  told: Told & { readonly evidence: string },
+  instruction: Instruction & { readonly evidence: string },
 ): Promise<Decided> {
-  const event = { type: 'verdict.given', outcome: { ...outcome }, by: told.by, evidence: told.evidence };
+  const event = { type: 'verdict.given', outcome: { ...outcome }, by: instruction.by, evidence: instruction.evidence };
   const eventId = commanding.driver.newHandoverId();
   return await signalSaga(commanding, ref, event, {
     eventId,
-    ...(told.within === undefined ? {} : { within: told.within }),
+    ...(instruction.within === undefined ? {} : { within: instruction.within }),
   });
 }

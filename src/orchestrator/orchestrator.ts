@@ -41,7 +41,7 @@ import {
   type SignalOptions,
   signalSaga,
   terminateSaga,
-  type Told,
+  type Instruction,
 } from './command.ts';
 import {
   cancel,
@@ -184,7 +184,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * Asks for an operation to be given up, or for a saga to be taken back; kept with who asked and why. Success wins: of
    * an operation, of a saga, and of a saga's pivot.
    */
-  cancel(id: string, options: Told & ForTenant<Fixed>): Promise<Cancelled>;
+  cancel(id: string, options: Instruction & ForTenant<Fixed>): Promise<Cancelled>;
   /**
    * Gives an event to the chart of a hand-written saga, once per `eventId`. Rejects with SIGNAL_REFUSED where the chart
    * does not take it, and SAGA_NOT_FOUND.
@@ -217,12 +217,12 @@ export interface Operator<Fixed extends boolean = boolean> {
   resolveStep(
     id: string,
     outcome: Succeeded<unknown> | NotApplied,
-    decision: Told & { readonly evidence: string } & ForTenant<Fixed>,
+    decision: Instruction & { readonly evidence: string } & ForTenant<Fixed>,
   ): Promise<Decided>;
   /** Takes back what a settled saga did, as far as there are inverses. */
-  compensate(id: string, told: Told & ForTenant<Fixed>): Promise<Decided>;
+  compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Ends a saga as it stands, and takes nothing back. */
-  terminate(id: string, told: Told & ForTenant<Fixed>): Promise<Decided>;
+  terminate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Asks the provider once more about an escalated operation. */
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;
 }
@@ -613,13 +613,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         await ready('operator.resolveStep');
         return resolveSaga(deciding, refOf(id, decision), outcome, decision);
       },
-      async compensate(id, { ...told }) {
+      async compensate(id, { ...instruction }) {
         await ready('operator.compensate');
-        return compensateSaga(deciding, refOf(id, told), told);
+        return compensateSaga(deciding, refOf(id, instruction), instruction);
       },
-      async terminate(id, { ...told }) {
+      async terminate(id, { ...instruction }) {
         await ready('operator.terminate');
-        return terminateSaga(deciding, refOf(id, told), told);
+        return terminateSaga(deciding, refOf(id, instruction), instruction);
       },
       async lookUp(id, { ...decision }) {
         await ready('operator.lookUp');

@@ -11,6 +11,8 @@ import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
 import { structuralHash } from '../kernel/hash.ts';
 import { type Kernel, kernelOf } from '../kernel/kernel.ts';
+import { lintMachine } from '../kernel/lint.ts';
+import { lintNames, lintSaga } from '../kernel/lint-saga.ts';
 import { stepsOf } from '../kernel/steps.ts';
 import { isBuilder } from '../kernel/nodes.ts';
 
@@ -100,6 +102,7 @@ export function registered(given: readonly unknown[]): Registry {
 function runnable(definition: Saga): RunnableSaga {
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
+  if (flow.type === 'machine') refuseUndurable(definition, flow, machine);
   const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
     ...{ definition, name, version, steps },
@@ -108,6 +111,22 @@ function runnable(definition: Saga): RunnableSaga {
     isChain: flow.type === 'chain',
     actions: actionsOf(machine),
   };
+}
+
+/** What the builder makes is durable by its making; what is written by hand is looked at. */
+function refuseUndurable({ name, version }: Saga, { operations, takesNothingBack }: HandWritten, machine: AnyStateMachine) {
+  const findings = [
+    ...lintMachine(machine),
+    ...lintSaga(machine, { operations: Object.keys(operations), takesNothingBack }),
+    ...lintNames(machine),
+  ];
+  if (findings.length === 0) return;
+  const told = findings.map(({ state, message, remedy }) => `${state}: ${message} ${remedy}`);
+  throw definitionInvalid(
+    `The machine of saga ${name} cannot be run durably.`,
+    `${told.length === 1 ? 'Change this' : `Change these ${told.length}`}: ${told.join(' | ')}`,
+    { saga: name, version, findings: findings.map(({ code, state }) => ({ code, state })) },
+  );
 }
 
 function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {

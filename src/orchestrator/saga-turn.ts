@@ -75,7 +75,7 @@ export function chartTimer(id: string): string {
 
 /** The first turn of a saga. Throws the KernelFault of a chart that cannot even begin. */
 export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
-  const first = repeatable(() => now.saga.kernel.start({ input }));
+  const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
   const making = new Making({ ...now, course: { ...unbegun, chart: first.row }, members: new Map() }, moment);
   making.begin(first);
   return making.made();

@@ -20,13 +20,13 @@ export class SagaBuilder implements SagaParts {
   readonly pivotStep: string | null;
   readonly flow: Chain;
 
-  constructor(saga: Omit<SagaParts, 'type' | 'flow'>, parts: readonly Part[]) {
+  constructor(saga: Omit<SagaParts, 'type' | 'flow'>, parts: readonly Part[], pivotStep = saga.pivotStep) {
     this.name = saga.name;
     this.version = saga.version;
     this.options = saga.options;
     this.withinMs = saga.withinMs;
     this.compensation = saga.compensation;
-    this.pivotStep = saga.pivotStep;
+    this.pivotStep = pivotStep;
     this.flow = Object.freeze({ type: 'chain', parts, output: null });
     Object.freeze(this);
   }
@@ -37,7 +37,7 @@ export class SagaBuilder implements SagaParts {
 
   pivot(...given: Given): SagaBuilder {
     const step = pivotOf(this.#place, given);
-    return new SagaBuilder({ ...this, pivotStep: step.name }, withPart(this.#place, this.flow.parts, step));
+    return new SagaBuilder(this, withPart(this.#place, this.flow.parts, step), step.name);
   }
 
   parallel(...given: Given): SagaBuilder {
@@ -53,7 +53,9 @@ export class SagaBuilder implements SagaParts {
       'a function of the input and the outputs: ({ payment }) => ({ ... })',
     );
     // What is not a function has been refused on the line above.
-    return Object.freeze({ ...this, flow: Object.freeze({ ...this.flow, output: make as Chain['output'] }) });
+    const flow = Object.freeze({ ...this.flow, output: make as Chain['output'] });
+    const { type, name, version, options, withinMs, compensation, pivotStep } = this;
+    return Object.freeze({ type, name, version, options, withinMs, compensation, pivotStep, flow });
   }
 
   get #place(): Place {

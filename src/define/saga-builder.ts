@@ -41,7 +41,7 @@ export class SagaBuilder implements SagaParts {
   }
 
   parallel(...given: Given): SagaBuilder {
-    return this.#with(parallelOf(this.#place, this.flow.parts, given, openBranch));
+    return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
   output(make: unknown): Saga {
@@ -59,7 +59,7 @@ export class SagaBuilder implements SagaParts {
   }
 
   get #place(): Place {
-    return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward', taken: [] };
+    return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward' };
   }
 
   #with(part: Part): SagaBuilder {
@@ -84,7 +84,7 @@ class Branch {
   }
 
   parallel(...given: Given): Branch {
-    return this.#with(parallelOf(this.#place, this.#parts, given, openBranch));
+    return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
   /** For callers without a compiler, who would only read that it is not a function. */

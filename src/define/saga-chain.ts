@@ -143,6 +143,10 @@ type With<Known, Step extends string, Value, Failing = never> = Flat<
   Known & ('continue' extends Failing ? { readonly [Name in Step]?: Value } : { readonly [Name in Step]: Value })
 >;
 
+/**
+ * What makes the input of an operation. It is a condition that always holds, because only then does the compiler look up
+ * what the operation takes before it reads the function, and keeps `'shipped'` from becoming any text.
+ */
 type InputFunction<Seen, Given, Taken> = [Taken] extends [infer Wanted]
   ? (known: Seen) => Exactly<Given, Wanted>
   : never;

@@ -39,15 +39,15 @@ export function isByHand(name: string, options: unknown): boolean {
   return 'machine' in options || 'operations' in options;
 }
 
-/** What both ways of writing a saga have in common. */
-export interface CommonOptions {
+/** What both ways of writing a saga may leave out. */
+export interface ChosenOptions {
   readonly version?: number;
   readonly within?: Duration;
   readonly compensation?: CompensationOrder;
 }
 
-/** The common options with their defaults. Throws DEFINITION_INVALID unless all are there and of their kind. */
-export function commonOf(name: string, options: CommonOptions, byHand: boolean) {
+/** Those options with their defaults. Throws DEFINITION_INVALID unless all are there and of their kind. */
+export function commonOf(name: string, options: ChosenOptions, byHand: boolean) {
   const needed = byHand ? requiredByHand : required;
   const subject = subjectOf(name);
   refuseUnknownOptions(subject.called, options, [...Object.keys(needed), ...(byHand ? optionalByHand : optional)]);

@@ -11,7 +11,7 @@ import { hasType } from './operation-options.ts';
 import { SagaBuilder } from './saga-builder.ts';
 import type { SagaChain } from './saga-chain.ts';
 import type { CompensationOrder, Saga, SagaCause, SagaFunctions } from './saga-flow.ts';
-import { commonOf, handWrittenOf, isByHand, refuseBadSagaName } from './saga-options.ts';
+import { type ChosenOptions, commonOf, handWrittenOf, isByHand, refuseBadSagaName } from './saga-options.ts';
 import type { Schema } from './schema.ts';
 
 interface CommonOptions<Submitted, Input> {
@@ -98,7 +98,8 @@ export function saga<
   name: Name,
   options: MachineSagaOptions<Submitted, Input, Output, Source, Pivot, Reason>,
 ): Saga<Name, Input, Declared<Output>, SagaCause, Submitted>;
-export function saga(name: string, options: GivenOptions): Saga {
+// Who runs them hands over what has been through the schema; the static types have done their work at this call.
+export function saga(name: string, options: SagaFunctions & ChosenOptions): Saga {
   refuseBadSagaName(name);
   const byHand = isByHand(name, options);
   const common = commonOf(name, options, byHand);
@@ -111,11 +112,4 @@ export function saga(name: string, options: GivenOptions): Saga {
 /** True for what {@link saga} returns, and for what the verbs of that return. */
 export function isSaga(value: unknown): value is Saga {
   return hasType(value, 'saga');
-}
-
-/** The options of either way, their static types forgotten: who runs them hands over what has been through the schema. */
-interface GivenOptions extends SagaFunctions {
-  readonly version?: number;
-  readonly within?: Duration;
-  readonly compensation?: CompensationOrder;
 }

@@ -18,7 +18,7 @@ export interface TakenBack {
 /** An actor for each operation, by the same names, and `compensate`. */
 export type ActorsOf<Operations extends Readonly<Record<string, Operation>>> = {
   [Source in keyof Operations]: PromiseActorLogic<OutputOf<Operations[Source]>, SubmittedOf<Operations[Source]>>;
-} & { compensate: PromiseActorLogic<TakenBack> };
+} & { compensate: PromiseActorLogic<TakenBack, undefined> };
 
 /**
  * The actors of a hand-written machine, for `setup({ actors: actorsFrom(operations) })`. Invoked, each takes the

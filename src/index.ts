@@ -3,8 +3,9 @@
 export { createOrchestrator, type CreateOptions } from './create-orchestrator.ts';
 export { type AttemptContext, type LookupContext, operation, type Operation } from './define/operation.ts';
 export type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from './define/result.ts';
-export { saga, type Saga, type SagaCause, type SagaCode } from './define/saga.ts';
+export { saga } from './define/saga.ts';
 export type { CauseBy, SagaChain } from './define/saga-chain.ts';
+export type { Saga, SagaCause, SagaCode } from './define/saga-flow.ts';
 export type { SagaResult } from './define/saga-result.ts';
 export { type Schema, typed } from './define/schema.ts';
 export type { Duration } from './domain/duration.ts';

@@ -20,13 +20,13 @@ export class SagaBuilder implements SagaParts {
   readonly pivotStep: string | null;
   readonly flow: Chain;
 
-  constructor(saga: Omit<SagaParts, 'type' | 'flow'>, parts: readonly Part[]) {
+  constructor(saga: Omit<SagaParts, 'type' | 'flow'>, parts: readonly Part[], pivotStep = saga.pivotStep) {
     this.name = saga.name;
     this.version = saga.version;
     this.options = saga.options;
     this.withinMs = saga.withinMs;
     this.compensation = saga.compensation;
-    this.pivotStep = saga.pivotStep;
+    this.pivotStep = pivotStep;
     this.flow = Object.freeze({ type: 'chain', parts, output: null });
     Object.freeze(this);
   }
@@ -37,11 +37,11 @@ export class SagaBuilder implements SagaParts {
 
   pivot(...given: Given): SagaBuilder {
     const step = pivotOf(this.#place, given);
-    return new SagaBuilder({ ...this, pivotStep: step.name }, withPart(this.#place, this.flow.parts, step));
+    return new SagaBuilder(this, withPart(this.#place, this.flow.parts, step), step.name);
   }
 
   parallel(...given: Given): SagaBuilder {
-    return this.#with(parallelOf(this.#place, this.flow.parts, given, openBranch));
+    return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
   output(make: unknown): Saga {
@@ -53,11 +53,13 @@ export class SagaBuilder implements SagaParts {
       'a function of the input and the outputs: ({ payment }) => ({ ... })',
     );
     // What is not a function has been refused on the line above.
-    return Object.freeze({ ...this, flow: Object.freeze({ ...this.flow, output: make as Chain['output'] }) });
+    const flow = Object.freeze({ ...this.flow, output: make as Chain['output'] });
+    const { type, name, version, options, withinMs, compensation, pivotStep } = this;
+    return Object.freeze({ type, name, version, options, withinMs, compensation, pivotStep, flow });
   }
 
   get #place(): Place {
-    return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward', taken: [] };
+    return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward' };
   }
 
   #with(part: Part): SagaBuilder {
@@ -82,7 +84,7 @@ class Branch {
   }
 
   parallel(...given: Given): Branch {
-    return this.#with(parallelOf(this.#place, this.#parts, given, openBranch));
+    return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
   /** For callers without a compiler, who would only read that it is not a function. */

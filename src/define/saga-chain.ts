@@ -85,7 +85,12 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     name: NewName<Step, Before & Own>,
     operation: Operation<string, Taking, Output, Code, Taken, Undoing>,
     input: InputFunction<Known<Input, Before & Own>, Given, Taken>,
-    ...compensate: StepOptions<Way, Undoing, CompensateOption<Taking, Output, Inverse, Reason>, Failing>
+    ...compensate: StepOptions<
+      Way,
+      Undoing,
+      CompensateOption<NoInfer<Taking>, NoInfer<Output>, Inverse, Reason>,
+      Failing
+    >
   ): Grown<
     Of,
     Input,
@@ -131,12 +136,17 @@ type Grown<Of, Input, Before, Own, Refusals, Way extends Recovery> =
 /** What the functions of a saga get. */
 type Known<Input, Outputs> = { readonly input: Input } & Outputs;
 
-type Flat<Parts> = Parts extends infer All ? { [Member in keyof All]: All[Member] } : never;
+/** One object type; `& {}` has it printed by its members instead of by this name. */
+type Flat<Parts> = { [Member in keyof Parts]: Parts[Member] } & {};
 
 type With<Known, Step extends string, Value, Failing = never> = Flat<
   Known & ('continue' extends Failing ? { readonly [Name in Step]?: Value } : { readonly [Name in Step]: Value })
 >;
 
+/**
+ * What makes the input of an operation. It is a condition that always holds, because only then does the compiler look up
+ * what the operation takes before it reads the function, and keeps `'shipped'` from becoming any text.
+ */
 type InputFunction<Seen, Given, Taken> = [Taken] extends [infer Wanted]
   ? (known: Seen) => Exactly<Given, Wanted>
   : never;

@@ -16,7 +16,7 @@ const reservedNames = [
 
 export type ReservedName = (typeof reservedNames)[number];
 
-export const PART_NAME_LENGTH_MAX = 100;
+const PART_NAME_LENGTH_MAX = 100;
 
 /** `subject` is what the message calls the part: "a step of saga fulfilment". */
 export function refuseBadPartName(subject: string, name: unknown): asserts name is string {

@@ -7,6 +7,7 @@
 import { type Duration, lastingMs } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { refuseBadName } from './definition-name.ts';
+import { isMachine, sourcesByStep } from './machine-steps.ts';
 import { isOperation, type Operation } from './operation.ts';
 import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { didYouMean, nearest, refuseUnknownOptions } from './option-names.ts';
@@ -38,15 +39,15 @@ export function isByHand(name: string, options: unknown): boolean {
   return 'machine' in options || 'operations' in options;
 }
 
-/** What both ways of writing a saga have in common. */
-export interface CommonOptions {
+/** What both ways of writing a saga may leave out. */
+export interface ChosenOptions {
   readonly version?: number;
   readonly within?: Duration;
   readonly compensation?: CompensationOrder;
 }
 
-/** The common options with their defaults. Throws DEFINITION_INVALID unless all are there and of their kind. */
-export function commonOf(name: string, options: CommonOptions, byHand: boolean) {
+/** Those options with their defaults. Throws DEFINITION_INVALID unless all are there and of their kind. */
+export function commonOf(name: string, options: ChosenOptions, byHand: boolean) {
   const needed = byHand ? requiredByHand : required;
   const subject = subjectOf(name);
   refuseUnknownOptions(subject.called, options, [...Object.keys(needed), ...(byHand ? optionalByHand : optional)]);
@@ -80,10 +81,11 @@ export function handWrittenOf(name: string, given: Unchecked): HandWritten & { r
     );
   }
   refuseBadOperations(subject, operations);
-  if (pivot !== null) refuseUnknownPivot(subject, pivot, Object.keys(operations));
+  const steps = sourcesByStep(machine);
+  if (pivot !== null) refuseUnknownPivot(subject, pivot, [...steps.keys()]);
   const isReason = typeof takesNothingBack === 'string' && takesNothingBack.trim() !== '';
   refuseUnless(takesNothingBack === null || isReason, subject, 'takesNothingBack', "the reason: 'it only asks'");
-  if (!isReason) refuseUncompensated(subject, operations, pivot);
+  if (!isReason) refuseUncompensated(subject, operations, typeof pivot === 'string' ? steps.get(pivot) : undefined);
   // Not a string has been refused on the lines above.
   const said = { pivotStep: pivot as string | null, takesNothingBack: takesNothingBack as string | null };
   return { type: 'machine', machine, operations: Object.freeze({ ...operations }), ...said };
@@ -119,13 +121,6 @@ function subjectOf(name: string): Subject {
   return { called: `saga ${name}`, facts: { saga: name } };
 }
 
-/** By what it can do, since several copies of XState may be installed. */
-function isMachine(machine: unknown): machine is object {
-  if (typeof machine !== 'object' || machine === null) return false;
-  const has = (member: string, type: string) => member in machine && typeof Reflect.get(machine, member) === type;
-  return has('root', 'object') && has('provide', 'function') && has('getInitialSnapshot', 'function');
-}
-
 function refuseBadOperations(
   subject: Subject,
   operations: unknown,
@@ -146,12 +141,12 @@ function refuseBadOperations(
   }
 }
 
-function refuseUnknownPivot(subject: Subject, pivot: unknown, sources: readonly string[]): void {
-  if (typeof pivot === 'string' && sources.includes(pivot)) return;
-  const near = typeof pivot === 'string' ? didYouMean(nearest(pivot, sources)) : '.';
+function refuseUnknownPivot(subject: Subject, pivot: unknown, steps: readonly string[]): void {
+  if (typeof pivot === 'string' && steps.includes(pivot)) return;
+  const near = typeof pivot === 'string' ? didYouMean(nearest(pivot, steps)) : '.';
   throw definitionInvalid(
-    `pivot of ${subject.called} is none of its operations${near}`,
-    `The operations are ${sources.join(', ')}.`,
+    `pivot of ${subject.called} is none of its steps${near}`,
+    `The steps are ${steps.join(', ')}: the ids of its invocations, or their sources where they have none.`,
     { ...subject.facts, option: 'pivot' },
   );
 }

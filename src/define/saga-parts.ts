@@ -14,20 +14,18 @@ import type { OnFailed, Parallel, Part, Step } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
 
-/** Where the parts are that a verb adds to. */
+/** Where the parts are that a verb adds to: in which saga, and on which side of its pivot. */
 export interface Place {
   readonly saga: string;
   readonly way: Recovery;
-  /** The names of what is not among the parts at hand: what came before a parallel, and the parallels around. */
-  readonly taken: readonly string[];
 }
 
 /** What a verb was given, in the order of its parameters. */
 export type Given = readonly [name?: unknown, operation?: unknown, input?: unknown, options?: unknown];
 
-/** The parts and one more. Throws DEFINITION_INVALID when a name in it is taken. */
+/** The parts and one more. Throws DEFINITION_INVALID when a name in it is taken, or is in it twice. */
 export function withPart(place: Place, parts: readonly Part[], part: Part): readonly Part[] {
-  refuseTakenNames(place.saga, [...place.taken, ...namesIn(parts)], namesIn([part]));
+  refuseTakenNames(place.saga, namesIn(parts), namesIn([part]));
   return Object.freeze([...parts, part]);
 }
 
@@ -72,10 +70,9 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
   return Object.freeze({ ...target, compensate: null, onFailed: 'compensate' });
 }
 
-/** `open` makes of a place what the author's function is given, and `partsOf` reads what it returned. */
+/** `open` makes what the author's function is given, and `partsOf` reads what it returned: null when it was another's. */
 export function parallelOf<Branch>(
   place: Place,
-  before: readonly Part[],
   [name, branches]: Given,
   open: (inside: Place) => { readonly branch: Branch; readonly partsOf: (value: unknown) => readonly Part[] | null },
 ): Parallel {
@@ -83,7 +80,7 @@ export function parallelOf<Branch>(
   if (typeof branches !== 'function') {
     throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);
   }
-  const { branch, partsOf } = open({ ...place, taken: [...place.taken, ...namesIn(before), subject.name] });
+  const { branch, partsOf } = open({ ...place });
   const returned: unknown = branches(branch);
   const made = typeof returned === 'object' && returned !== null ? Object.entries(returned) : [];
   if (made.length === 0) throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);

@@ -11,21 +11,8 @@ import { hasType } from './operation-options.ts';
 import { SagaBuilder } from './saga-builder.ts';
 import type { SagaChain } from './saga-chain.ts';
 import type { CompensationOrder, Saga, SagaCause, SagaFunctions } from './saga-flow.ts';
-import { commonOf, handWrittenOf, isByHand, refuseBadSagaName } from './saga-options.ts';
+import { type ChosenOptions, commonOf, handWrittenOf, isByHand, refuseBadSagaName } from './saga-options.ts';
 import type { Schema } from './schema.ts';
-
-export type {
-  Chain,
-  CompensationOrder,
-  HandWritten,
-  OnFailed,
-  Parallel,
-  Part,
-  Saga,
-  SagaCause,
-  SagaCode,
-  Step,
-} from './saga-flow.ts';
 
 interface CommonOptions<Submitted, Input> {
   /** A Standard Schema or `typed<T>()`. Its output is what is stored, fingerprinted and given to the steps. */
@@ -57,8 +44,8 @@ export interface MachineSagaOptions<
   readonly machine: Chart<NoInfer<Input>, Output>;
   /** The object that was given to `actorsFrom`. Each must say how it is taken back, the pivot excepted. */
   readonly operations: Operations<Source, Pivot, Reason>;
-  /** The name of the operation whose success forbids compensation from then on. */
-  readonly pivot?: Pivot & NoInfer<Source>;
+  /** The step whose success forbids compensation from then on: the id of its invocation, or its source without one. */
+  readonly pivot?: Pivot;
   /** Why nothing is ever taken back; operations then need not say how. */
   readonly takesNothingBack?: Reason;
 }
@@ -74,8 +61,11 @@ export interface Chart<Input, Output> {
 type Declared<Output> = unknown extends Output | undefined ? unknown : Output;
 
 type Operations<Source extends string, Pivot extends string, Reason extends string> = {
-  readonly [Name in Source]: Target<[Reason] extends [never] ? (Name extends Pivot ? Undo : 'inverse' | 'none') : Undo>;
+  readonly [Name in Source]: Target<[Reason] extends [never] ? Needed<Name, Source, Pivot> : Undo>;
 };
+
+/** Where the pivot is named by the id of its invocation, the compiler cannot tell which operation it is. */
+type Needed<Name, Source, Pivot> = [Pivot] extends [Source] ? (Name extends Pivot ? Undo : 'inverse' | 'none') : Undo;
 
 type Target<Undoing extends Undo> = Operation<string, unknown, unknown, string, unknown, Undoing>;
 
@@ -108,7 +98,8 @@ export function saga<
   name: Name,
   options: MachineSagaOptions<Submitted, Input, Output, Source, Pivot, Reason>,
 ): Saga<Name, Input, Declared<Output>, SagaCause, Submitted>;
-export function saga(name: string, options: GivenOptions): Saga {
+// Who runs them hands over what has been through the schema; the static types have done their work at this call.
+export function saga(name: string, options: SagaFunctions & ChosenOptions): Saga {
   refuseBadSagaName(name);
   const byHand = isByHand(name, options);
   const common = commonOf(name, options, byHand);
@@ -121,11 +112,4 @@ export function saga(name: string, options: GivenOptions): Saga {
 /** True for what {@link saga} returns, and for what the verbs of that return. */
 export function isSaga(value: unknown): value is Saga {
   return hasType(value, 'saga');
-}
-
-/** The options of either way, their static types forgotten: who runs them hands over what has been through the schema. */
-interface GivenOptions extends SagaFunctions {
-  readonly version?: number;
-  readonly within?: Duration;
-  readonly compensation?: CompensationOrder;
 }

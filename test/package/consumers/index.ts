@@ -14,6 +14,9 @@ import {
   type OutputOf,
   type RecordKind,
   type Result,
+  saga,
+  type Saga,
+  type SagaResult,
   type Settling,
   type Store,
   succeeded,
@@ -30,6 +33,32 @@ const charge = operation('card.charge', {
     find: ({ input }) => (input.amount > 0 ? found(succeeded({ chargeId: 'c' })) : absent()),
   },
 });
+
+const refund = operation('card.refund', {
+  input: typed<{ chargeId: string }>(),
+  execute: () => succeeded({ refunded: true }),
+  keyRetention: 'none',
+  lookup: 'none',
+});
+
+export const purchase = saga('purchase', {
+  input: typed<{ orderId: string; amount: number }>(),
+  key: ({ input }) => input.orderId,
+  within: '2d',
+})
+  .step('charge', charge, ({ input }) => input, {
+    compensate: { operation: refund, input: ({ output }) => ({ chargeId: output.chargeId }) },
+  })
+  .parallel('both', (branch) => ({
+    one: branch.step('first', refund, ({ charge }) => charge, { compensate: { none: 'nothing does' } }),
+    other: branch.step('second', refund, ({ charge }) => charge, { compensate: { none: 'nothing does' } }),
+  }));
+
+export const sagas: readonly Saga[] = [purchase, purchase.output(({ charge }) => charge.chargeId)];
+
+export function chargeIn(result: SagaResult<{ charge: { chargeId: string } }>): string {
+  return result.status === 'succeeded' ? result.output.charge.chargeId : result.status;
+}
 
 export const output: OutputOf<typeof charge> = { chargeId: 'c' };
 

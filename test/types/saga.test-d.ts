@@ -1,0 +1,470 @@
+import { describe, expectTypeOf, test } from 'vitest';
+import { setup } from 'xstate';
+import { z } from 'zod';
+import { actorsFrom, type TakenBack } from '../../machines/actors.ts';
+import { operation } from '../../src/define/operation.ts';
+import { saga } from '../../src/define/saga.ts';
+import type { Saga, SagaCause, SagaCode } from '../../src/define/saga-flow.ts';
+import type { SagaResult } from '../../src/define/saga-result.ts';
+import { typed } from '../../src/define/schema.ts';
+import type { EscalationReason } from '../../src/domain/operation-state.ts';
+import { succeeded } from '../../src/domain/outcome.ts';
+import {
+  authorisePayment,
+  bookCourier,
+  capturePayment,
+  checkAddress,
+  type Order,
+  releaseStock,
+  reserveStock,
+  sendEmail,
+} from '../support/fulfilment.ts';
+
+const options = { input: typed<Order>(), key: ({ input }: { input: Order }) => input.orderId };
+const begin = saga('fulfilment', options);
+const address = ({ input }: { input: Order }) => ({ address: input.address });
+const pay = ({ input }: { input: Order }) => ({ orderId: input.orderId, amount: input.total });
+const released = { compensate: { operation: releaseStock, input: () => ({ reservationId: 'r' }) } };
+
+const fulfilment = begin
+  .step('zone', checkAddress, address)
+  .parallel('prepare', (branch) => ({
+    money: branch.step('payment', authorisePayment, pay),
+    goods: branch
+      .step('stock', reserveStock, ({ input }) => ({ lines: input.lines }), released)
+      .parallel('checks', (inner) => ({
+        one: inner.step('again', checkAddress, ({ stock }) => ({ address: stock.reservationId })),
+        other: inner.step('twice', checkAddress, address),
+      })),
+  }))
+  .pivot('capture', capturePayment, ({ payment }) => ({ paymentId: payment.paymentId }))
+  .step('courier', bookCourier, address)
+  .step('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }), { onFailed: 'continue' });
+
+type TypesOf<Definition extends { readonly '~types'?: unknown }> = NonNullable<Definition['~types']>;
+type LibraryCode = 'attempts-exhausted' | 'cancelled';
+
+describe('a chain', () => {
+  test('has the outputs of its steps by their names', () => {
+    expectTypeOf<TypesOf<typeof fulfilment>['output']>().toEqualTypeOf<{
+      readonly zone: { zone: string };
+      readonly payment: { paymentId: string };
+      readonly stock: { reservationId: string };
+      readonly again: { zone: string };
+      readonly twice: { zone: string };
+      readonly capture: { captureId: string };
+      readonly courier: { tracking: string };
+      readonly email?: { messageId: string };
+    }>();
+  });
+
+  test('has the causes that its steps up to the pivot can give, and no others', () => {
+    expectTypeOf<TypesOf<typeof fulfilment>['cause']>().toEqualTypeOf<
+      | SagaCause<'zone', 'no_address' | LibraryCode>
+      | SagaCause<'payment', 'card_declined' | LibraryCode>
+      | SagaCause<'stock', 'out_of_stock' | LibraryCode>
+      | SagaCause<'again', 'no_address' | LibraryCode>
+      | SagaCause<'twice', 'no_address' | LibraryCode>
+      | SagaCause<'capture', 'expired' | LibraryCode>
+      | SagaCause<null, SagaCode>
+    >();
+  });
+
+  test('narrows the code of its cause by the step', () => {
+    const told = (cause: TypesOf<typeof fulfilment>['cause']) => {
+      if (cause.step === 'payment')
+        return expectTypeOf(cause.code).toEqualTypeOf<'card_declined' | 'attempts-exhausted' | 'cancelled'>();
+      if (cause.step === null) return expectTypeOf(cause.code).toEqualTypeOf<'cancelled' | 'timed-out' | 'requested'>();
+      // @ts-expect-error a step after the pivot takes nothing back
+      return cause.step === 'courier';
+    };
+
+    expectTypeOf(told).not.toBeAny();
+  });
+
+  test('has the codes of the library alone when its steps have none of their own', () => {
+    const mailed = begin.pivot('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }));
+
+    expectTypeOf<TypesOf<typeof mailed>['cause']>().toEqualTypeOf<
+      SagaCause<'email', LibraryCode> | SagaCause<null, SagaCode>
+    >();
+  });
+
+  test('is a definition at every point, of that name, input and version', () => {
+    expectTypeOf(begin).toExtend<Saga>();
+    expectTypeOf(begin.step('zone', checkAddress, address)).toExtend<Saga>();
+    expectTypeOf(fulfilment).toExtend<Saga<'fulfilment', Order>>();
+    expectTypeOf([fulfilment, begin]).toExtend<readonly Saga[]>();
+    expectTypeOf<TypesOf<typeof fulfilment>['input']>().toEqualTypeOf<Order>();
+  });
+
+  test('gives its steps the output of its schema and is submitted with what that takes', () => {
+    const schema = z.object({ orderId: z.string(), total: z.number().default(1), at: z.coerce.date() });
+    const zodded = saga('zodded', { input: schema, key: ({ input }) => input.at.toISOString() }).step(
+      'payment',
+      authorisePayment,
+      ({ input }) => ({ orderId: input.orderId, amount: input.total }),
+    );
+
+    expectTypeOf<TypesOf<typeof zodded>['input']>().toEqualTypeOf<{ orderId: string; total: number; at: Date }>();
+    expectTypeOf<TypesOf<typeof zodded>['submitted']>().toEqualTypeOf<{
+      orderId: string;
+      total?: number | undefined;
+      at: unknown;
+    }>();
+  });
+});
+
+describe('a step', () => {
+  test('sees the input, and what exists by then', () => {
+    fulfilment.step('last', bookCourier, (known) => {
+      expectTypeOf(known.input).toEqualTypeOf<Order>();
+      expectTypeOf(known.twice).toEqualTypeOf<{ zone: string }>();
+      expectTypeOf(known.courier).toEqualTypeOf<{ tracking: string }>();
+      return { address: known.courier.tracking };
+    });
+  });
+
+  test('sees the output of one that may have failed as one that may be missing', () => {
+    fulfilment.step('last', bookCourier, ({ email }) => {
+      expectTypeOf(email).toEqualTypeOf<{ messageId: string } | undefined>();
+      return { address: email?.messageId ?? '' };
+    });
+  });
+
+  test('in a branch sees what came before the parallel and its own branch', () => {
+    fulfilment.parallel('late', (branch) => ({
+      one: branch
+        .step('first', bookCourier, address)
+        .step('second', bookCourier, ({ first, payment }) => ({ address: first.tracking + payment.paymentId })),
+      other: branch.step('third', bookCourier, address, { onFailed: 'continue' }),
+    }));
+  });
+
+  test('in a branch that may have failed is optional after it', () => {
+    const late = fulfilment.parallel('late', (branch) => ({
+      one: branch.step('first', bookCourier, address, { onFailed: 'continue' }),
+      other: branch.step('second', bookCourier, address, { onFailed: 'escalate' }),
+    }));
+
+    expectTypeOf<TypesOf<typeof late>['output']['first']>().toEqualTypeOf<{ tracking: string } | undefined>();
+    expectTypeOf<TypesOf<typeof late>['output']['second']>().toEqualTypeOf<{ tracking: string }>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
+  test('has an inverse that gets the input and the output of what it takes back', () => {
+    begin.step('stock', reserveStock, ({ input }) => ({ lines: input.lines }), {
+      compensate: {
+        operation: releaseStock,
+        input: (context) => {
+          expectTypeOf(context).toEqualTypeOf<{
+            readonly input: { lines: readonly string[] };
+            readonly output: { reservationId: string };
+          }>();
+          return { reservationId: context.output.reservationId };
+        },
+      },
+    });
+    begin.step('stock', reserveStock, ({ input }) => ({ lines: input.lines }), { compensate: { none: 'it expires' } });
+    begin.step('zone', checkAddress, address, { compensate: { none: 'it only asks' } });
+  });
+
+  test('takes literals, unions, arrays and optional members as they are written', () => {
+    const take = <Input>(name: string, _example: Input) =>
+      operation(name, {
+        input: typed<Input>(),
+        execute: () => succeeded(1),
+        keyRetention: 'none',
+        lookup: 'none',
+        compensate: { none: 'x' },
+      });
+    // The values are never read; they carry the types of what is taken.
+    const union = take('union', {} as { by: 'mail'; to: string } | { by: 'post'; address: string });
+    const lists = take('lists', {} as { ids: string[]; pair: [number, 'a' | 'b']; note?: string });
+    const loose = take('loose', {} as Record<string, number>);
+    const word = take('word', '' as 'a' | 'b');
+
+    begin
+      .step('one', union, ({ input }) => ({ by: 'mail', to: input.email }))
+      .step('two', union, ({ input }) => (input.total > 3 ? { by: 'mail', to: 'x' } : { by: 'post', address: 'y' }))
+      .step('three', lists, ({ input }) => ({ ids: [input.orderId], pair: [1, 'a'] }))
+      .step('four', lists, (known) => ({ ids: [...known.input.lines], pair: [1, 'b'], note: known.input.email }))
+      .step('five', loose, () => ({ any: 1 }))
+      .step('six', word, () => 'b')
+      .step('seven', authorisePayment, pay);
+  });
+});
+
+describe('an output', () => {
+  test('is what the saga succeeds with, and its type is as short as that of an operation', () => {
+    const paid = begin.step('payment', authorisePayment, pay).output(({ payment, input }) => ({
+      paymentId: payment.paymentId,
+      for: input.orderId,
+    }));
+
+    expectTypeOf(paid).toExtend<Saga<'fulfilment', Order, { paymentId: string; for: string }>>();
+    expectTypeOf(paid).not.toHaveProperty('step');
+    expectTypeOf<TypesOf<typeof paid>['cause']['step']>().toEqualTypeOf<'payment' | null>();
+  });
+});
+
+describe('a result of a saga', () => {
+  test('is told apart by its status', () => {
+    type Cause = SagaCause<'payment', 'card_declined'> | SagaCause<null, SagaCode>;
+    const told = (result: SagaResult<{ id: string }, Cause>) => {
+      switch (result.status) {
+        case 'succeeded':
+          return expectTypeOf(result.output).toEqualTypeOf<{ id: string }>();
+        case 'compensated':
+        case 'compensating':
+          return expectTypeOf(result.cause).toEqualTypeOf<Cause>();
+        case 'escalated':
+          expectTypeOf(result.cause).toEqualTypeOf<Cause | null>();
+          return expectTypeOf(result.reason).toEqualTypeOf<EscalationReason>();
+        case 'terminated':
+        case 'in-progress':
+        case 'waiting':
+          return expectTypeOf(result).not.toHaveProperty('cause');
+      }
+    };
+
+    expectTypeOf(told).returns.not.toBeAny();
+    expectTypeOf<SagaResult<number, Cause>>().toExtend<SagaResult>();
+  });
+});
+
+describe('a machine written by hand', () => {
+  const operations = { authorisePayment, capturePayment };
+  const chart = setup({
+    types: { input: {} as Order, context: {} as { order: Order }, output: {} as { paid: boolean } },
+    actors: actorsFrom(operations),
+  }).createMachine({
+    context: ({ input }) => ({ order: input }),
+    output: () => ({ paid: true }),
+    initial: 'paying',
+    states: {
+      paying: {
+        invoke: {
+          src: 'authorisePayment',
+          input: ({ context: { order } }) => ({ orderId: order.orderId, amount: order.total }),
+          onDone: {
+            target: 'capturing',
+            guard: ({ event }) => {
+              expectTypeOf(event.output).toEqualTypeOf<{ paymentId: string }>();
+              return true;
+            },
+          },
+          onError: 'back',
+        },
+      },
+      capturing: { invoke: { id: 'capture', src: 'capturePayment', input: { paymentId: 'p' }, onDone: 'paid' } },
+      back: {
+        invoke: {
+          src: 'compensate',
+          onDone: {
+            target: 'paid',
+            guard: ({ event }) => {
+              expectTypeOf(event.output).toEqualTypeOf<TakenBack>();
+              return true;
+            },
+          },
+        },
+      },
+      paid: { type: 'final' },
+    },
+  });
+  const silent = setup({}).createMachine({});
+
+  test('gives a saga of its output, with causes as open as its steps', () => {
+    const paying = saga('paying', { ...options, machine: chart, operations, pivot: 'capture' });
+
+    expectTypeOf(paying).toEqualTypeOf<Saga<'paying', Order, { paid: boolean }, SagaCause, Order>>();
+    expectTypeOf<SagaCause>().toEqualTypeOf<SagaCause<string | null, string>>();
+  });
+
+  test('without an output gives a saga of which it is not known', () => {
+    const asking = saga('asking', { ...options, machine: silent, operations, takesNothingBack: 'it only asks' });
+
+    expectTypeOf<TypesOf<typeof asking>['output']>().toEqualTypeOf<unknown>();
+  });
+
+  test('does not compile with something else, or when it takes another input', () => {
+    const other = setup({ types: { input: {} as { shop: number } } }).createMachine({});
+    // @ts-expect-error not a machine
+    saga('paying', { ...options, machine: {}, operations, pivot: 'capturePayment' });
+    // @ts-expect-error a configuration is not a machine
+    saga('paying', { ...options, machine: { initial: 'a', states: {} }, operations, pivot: 'capturePayment' });
+    // @ts-expect-error an order has no shop
+    saga('paying', { ...options, machine: other, operations, pivot: 'capturePayment' });
+    // @ts-expect-error the operations are missing
+    saga('paying', { ...options, machine: chart });
+    // @ts-expect-error a function is not an operation
+    saga('paying', { ...options, machine: chart, operations: { pay } });
+  });
+
+  test('does not compile when an operation does not say how it is taken back', () => {
+    // @ts-expect-error capturePayment has no inverse and is not the pivot
+    saga('paying', { ...options, machine: chart, operations });
+    // @ts-expect-error the pivot is another one
+    saga('paying', { ...options, machine: chart, operations, pivot: 'authorisePayment' });
+  });
+
+  test('does not compile with a wrong source or a wrong input of an operation', () => {
+    const actors = actorsFrom(operations);
+    // @ts-expect-error there is no such source
+    setup({ actors }).createMachine({ invoke: { src: 'authorizePayment' } });
+    // @ts-expect-error amount is a number
+    setup({ actors }).createMachine({ invoke: { src: 'authorisePayment', input: { orderId: 'o', amount: 'x' } } });
+    // @ts-expect-error the ledger knows what is taken back
+    setup({ actors }).createMachine({ invoke: { src: 'compensate', input: { steps: ['payment'] } } });
+  });
+});
+
+describe('what does not compile in a definition', () => {
+  test('a definition that leaves something out, or says what nobody reads', () => {
+    // @ts-expect-error key is missing
+    saga('x', { input: typed<Order>() });
+    // @ts-expect-error input is missing
+    saga('x', { key: () => 'k' });
+    // @ts-expect-error a key is a string
+    saga('x', { input: typed<Order>(), key: ({ input }) => input.total });
+    // @ts-expect-error '2 days' is not a duration
+    saga('x', { ...options, within: '2 days' });
+    // @ts-expect-error 'forward' is no order
+    saga('x', { ...options, compensation: 'forward' });
+    // @ts-expect-error a version is a number
+    saga('x', { ...options, version: '2' });
+    // @ts-expect-error a chain says its pivot with a verb
+    saga('x', { ...options, pivot: 'capture' });
+    // @ts-expect-error verson is not an option
+    saga('x', { ...options, verson: 2 });
+  });
+
+  test('a change to what has been defined', () => {
+    // @ts-expect-error read-only
+    fulfilment.version = 2;
+    // @ts-expect-error read-only
+    fulfilment.flow.parts.push(fulfilment.flow.parts[0]);
+  });
+});
+
+describe('what does not compile in a step', () => {
+  test('a name that is taken, reserved or not known', () => {
+    const name: string = 'payment';
+    // @ts-expect-error there is a step of that name
+    fulfilment.step('payment', bookCourier, address);
+    // @ts-expect-error there is a step of that name in a parallel
+    fulfilment.step('again', bookCourier, address);
+    // @ts-expect-error the saga's input has that name
+    begin.step('input', checkAddress, address);
+    // @ts-expect-error a state has that name
+    begin.step('compensated', checkAddress, address);
+    // @ts-expect-error which output would that be?
+    begin.step(name, checkAddress, address);
+    // @ts-expect-error a pivot has a name of its own too
+    begin.step('payment', authorisePayment, pay).pivot('payment', capturePayment, () => ({ paymentId: 'p' }));
+  });
+
+  test('a target that is none', () => {
+    // @ts-expect-error a function is not an operation
+    begin.step('zone', async () => succeeded(1), address);
+    // @ts-expect-error a saga is not an operation
+    begin.step('zone', fulfilment, address);
+    // @ts-expect-error the input is missing
+    begin.step('zone', checkAddress);
+  });
+
+  test('an input that the operation does not take', () => {
+    // @ts-expect-error amount is missing
+    begin.step('payment', authorisePayment, ({ input }) => ({ orderId: input.orderId }));
+    // @ts-expect-error amount is a number
+    begin.step('payment', authorisePayment, ({ input }) => ({ orderId: input.orderId, amount: input.email }));
+    // @ts-expect-error currency is not a member
+    begin.step('payment', authorisePayment, ({ input }) => ({ orderId: 'o', amount: input.total, currency: 'EUR' }));
+    // @ts-expect-error nothing is not an input
+    begin.step('payment', authorisePayment, () => {});
+    // @ts-expect-error a promise is not an input: nothing may be waited for in a turn
+    begin.step('payment', authorisePayment, async () => ({ orderId: 'o', amount: 1 }));
+    // @ts-expect-error 'sent' is no template
+    fulfilment.step('last', sendEmail, ({ input }) => ({ to: input.email, template: 'sent' }));
+  });
+
+  test('a look at what does not exist by then', () => {
+    // @ts-expect-error stock comes later, or never
+    begin.step('zone', checkAddress, ({ stock }) => ({ address: stock }));
+    // @ts-expect-error the e-mail may have failed
+    fulfilment.step('last', bookCourier, ({ email }) => ({ address: email.messageId }));
+    // @ts-expect-error the other branch may be under way
+    begin.parallel('p', (b) => ({ a: b.step('s', checkAddress, address), b: b.step('t', checkAddress, ({ s }) => s) }));
+    // @ts-expect-error an order has no phone
+    begin.step('zone', checkAddress, ({ input }) => ({ address: input.phone }));
+    // @ts-expect-error a parallel has no output of its own
+    fulfilment.step('last', bookCourier, ({ prepare }) => ({ address: prepare }));
+  });
+
+  test('a step before the pivot that cannot be taken back', () => {
+    // @ts-expect-error neither the operation nor the step says how
+    begin.step('stock', reserveStock, ({ input }) => ({ lines: input.lines }));
+    // @ts-expect-error nor does it in a branch
+    begin.parallel('p', (b) => ({ a: b.step('stock', reserveStock, ({ input }) => ({ lines: input.lines })) }));
+    // @ts-expect-error a reason is a text
+    begin.step('stock', reserveStock, ({ input }) => ({ lines: input.lines }), { compensate: { none: true } });
+  });
+
+  test('an inverse that gets the wrong input', () => {
+    const lines = ({ input }: { input: Order }) => ({ lines: input.lines });
+    const inverse = releaseStock;
+    // @ts-expect-error reservationId is a string
+    begin.step('s', reserveStock, lines, { compensate: { operation: inverse, input: () => ({ reservationId: 1 }) } });
+    // @ts-expect-error the output has no such member
+    begin.step('s', reserveStock, lines, { compensate: { operation: inverse, input: ({ output }) => output.id } });
+    // @ts-expect-error input is missing
+    begin.step('s', reserveStock, lines, { compensate: { operation: inverse } });
+    // @ts-expect-error a function is not an operation
+    begin.step('s', reserveStock, lines, { compensate: { operation: lines, input: lines } });
+  });
+
+  test('an option of the other side of the pivot', () => {
+    // @ts-expect-error up to the pivot a refusal takes everything back
+    begin.step('zone', checkAddress, address, { onFailed: 'continue' });
+    // @ts-expect-error after the pivot nothing is taken back
+    fulfilment.step('late', reserveStock, ({ input }) => ({ lines: input.lines }), released);
+    // @ts-expect-error 'ignore' is no word
+    fulfilment.step('late', bookCourier, address, { onFailed: 'ignore' });
+    // @ts-expect-error retries are said by the operation
+    fulfilment.step('late', bookCourier, address, { retry: 3 });
+  });
+});
+
+describe('what does not compile around steps', () => {
+  test('a pivot that is the second one, has options, or is in a parallel', () => {
+    const paymentId = () => ({ paymentId: 'p' });
+    // @ts-expect-error there is one
+    fulfilment.pivot('second', capturePayment, paymentId);
+    // @ts-expect-error a pivot takes no options
+    begin.pivot('capture', capturePayment, paymentId, released);
+    // @ts-expect-error a branch has no way back of its own
+    begin.parallel('p', (branch) => ({ a: branch.pivot('capture', capturePayment, paymentId) }));
+  });
+
+  test('branches that are none', () => {
+    // @ts-expect-error a list has no names
+    begin.parallel('p', (branch) => [branch.step('zone', checkAddress, address)]);
+    // @ts-expect-error an operation is not a branch
+    begin.parallel('p', () => ({ a: checkAddress }));
+    // @ts-expect-error a saga is not a branch
+    begin.parallel('p', () => ({ a: begin.step('zone', checkAddress, address) }));
+    // @ts-expect-error a step may not be waited for
+    begin.parallel('p', async (branch) => ({ a: branch.step('zone', checkAddress, address) }));
+    // @ts-expect-error a step has that name
+    fulfilment.parallel('payment', (branch) => ({ a: branch.step('last', bookCourier, address) }));
+  });
+
+  test('a step after the output, and verbs that do not exist', () => {
+    const ended = begin.step('zone', checkAddress, address).output(({ zone }) => zone);
+    // @ts-expect-error it was the end
+    ended.step('payment', authorisePayment, pay);
+    // @ts-expect-error there is no such verb
+    begin.then('zone', checkAddress, address);
+  });
+});

@@ -157,7 +157,6 @@ function spread(
     size = active.size + histories.size + older.size;
     for (const history of histories) recall(history);
     for (const node of active) {
-      if (isEnd(node)) continue;
       for (const transition of read(node)) {
         if (taken.has(transition) || !follows(node, transition)) continue;
         if (transition.eventType === `xstate.done.state.${node.id}` && !isDone(node, active)) continue;

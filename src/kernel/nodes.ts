@@ -13,7 +13,8 @@ export function nodesOf(machine: AnyStateMachine): readonly AnyStateNode[] {
   return withDescendants(machine.root);
 }
 
-function withDescendants(node: AnyStateNode): AnyStateNode[] {
+/** A state node and all that is inside it, parents before children. */
+export function withDescendants(node: AnyStateNode): AnyStateNode[] {
   return [node, ...childrenOf(node).flatMap(withDescendants)];
 }
 

@@ -6,7 +6,7 @@
  * and leaves nested states is repeated here, as far as it decides what becomes active.
  */
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { ancestorsOf, childrenOf, nodesOf, type ReadTransition, transitionsOf } from './nodes.ts';
+import { ancestorsOf, childrenOf, nodesOf, type ReadTransition, transitionsOf, withDescendants } from './nodes.ts';
 
 /** The states that may be active at some time. */
 export type Reach = ReadonlySet<AnyStateNode>;
@@ -111,7 +111,7 @@ function spread(
       const written: unknown = history.config.target;
       if (typeof written === 'string') enterBelow(parent, [pathFrom(parent, written)]);
       else enter(parent);
-      for (const node of known) if (node !== parent && isWithin(node, parent)) active.add(node);
+      beAnywhereIn(parent);
     }
     // A shallow one brings back a state without what was active inside it.
     if (history.history !== 'deep') for (const child of childrenOf(parent)) if (active.has(child)) enter(child);
@@ -125,19 +125,19 @@ function spread(
   const beAround = (node: AnyStateNode) => {
     const around = ancestorsOf(node);
     for (const inner of [node, ...around]) active.add(inner);
-    for (const whole of around.filter(({ type }) => type === 'parallel')) {
-      for (const other of known) {
-        const region = regionsOf(whole).find((candidate) => isWithin(other, candidate));
-        if (region && !isWithin(node, region)) active.add(other);
-      }
-    }
+    const regions = around.filter(({ type }) => type === 'parallel').flatMap(regionsOf);
+    for (const region of regions) if (!isWithin(node, region)) beAnywhereIn(region);
+  };
+
+  const beAnywhereIn = (node: AnyStateNode) => {
+    for (const inner of withDescendants(node)) if (known.has(inner)) active.add(inner);
   };
 
   begin({
     enter,
     beIn(node) {
       beAround(node);
-      for (const inner of known) if (isWithin(inner, node)) active.add(inner);
+      beAnywhereIn(node);
       atFirst = new Set(active);
     },
     beAfter(source, transition) {
@@ -157,7 +157,6 @@ function spread(
     size = active.size + histories.size + older.size;
     for (const history of histories) recall(history);
     for (const node of active) {
-      if (isEnd(node)) continue;
       for (const transition of read(node)) {
         if (taken.has(transition) || !follows(node, transition)) continue;
         if (transition.eventType === `xstate.done.state.${node.id}` && !isDone(node, active)) continue;
@@ -192,7 +191,8 @@ function regionsOf(node: AnyStateNode): AnyStateNode[] {
 }
 
 function isWithin(node: AnyStateNode, outer: AnyStateNode): boolean {
-  return node === outer || ancestorsOf(node).includes(outer);
+  for (let around: AnyStateNode | undefined = node; around; around = around.parent) if (around === outer) return true;
+  return false;
 }
 
 function pathFrom(parent: AnyStateNode, target: string): AnyStateNode {

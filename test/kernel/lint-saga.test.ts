@@ -305,6 +305,13 @@ describe('an instance', () => {
     expect(refusedIn(turning)).toEqual(['no-way-out in m.held', 'no-way-out in m.checked']);
   });
 
+  test('is not told twice that a state is a dead end', () => {
+    const ended = sagaOf({ first: { ...step('charge', 'done'), on: { HOLD: 'held' } }, held: {} });
+
+    expect(lintMachine(ended).map(({ code, state }) => `${code} in ${state}`)).toEqual(['dead-end in m.held']);
+    expect(refusedIn(ended)).toEqual([]);
+  });
+
   test.each([
     ['a guard can let it out', { on: { CHECK: 'checked', OUT: { guard: 'rarely', target: 'takingBack' } } }],
     ['a person can', { tags: 'escalated', on: { CHECK: 'checked' } }],
@@ -516,6 +523,12 @@ describe('a saga that was taken back', () => {
 
   test('must not go forward again', () => {
     expect(refusedIn(goesOn({ on: { AGAIN: 'shipping' } }))).toEqual(['forward-after-compensation in m.shipping']);
+  });
+
+  test('is over, whatever a handler around all states would lead to', () => {
+    const restarted = chargingSaga({}, {}, { on: { AGAIN: '.first' } });
+
+    expect(refusedIn(restarted, 'a charge is all there is, and AGAIN comes while it is made')).toEqual([]);
   });
 
   test('may go on without an operation, or be taken back once more', () => {

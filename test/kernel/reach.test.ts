@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AnyMachineSnapshot, type AnyStateNode, createActor, SimulatedClock } from 'xstate';
+import { type AnyMachineSnapshot, type AnyStateNode, createActor, createMachine, SimulatedClock } from 'xstate';
 import { chartOf, type Reach } from '../../src/kernel/reach.ts';
 import { isWhole } from '../../src/kernel/snapshot.ts';
 import { machineOf, planOfMachine } from './random-machine.ts';
@@ -46,6 +46,33 @@ describe('a random machine on a random walk', () => {
     expect(count.states).toBeGreaterThan(400);
     expect(count.transitions).toBeGreaterThan(400);
     expect(count.histories).toBeGreaterThan(40);
+  });
+});
+
+describe('a transition within one region', () => {
+  test('leaves the others where they are, though nothing in them leads there', () => {
+    const machine = createMachine({
+      id: 'm',
+      initial: 'first',
+      states: {
+        first: { on: { IN: { target: ['#m.both.left.one', '#m.both.right.aside'] } } },
+        both: {
+          type: 'parallel',
+          states: {
+            left: { initial: 'one', on: { GO: '.two' }, states: { one: {}, two: {} } },
+            right: { initial: 'one', states: { one: {}, aside: {} } },
+          },
+        },
+      },
+    });
+    const chart = chartOf(machine);
+    const left = chart.nodes.find(({ id }) => id === 'm.both.left') ?? expect.fail('there is no such state');
+
+    const reach = chart.transitionsOf(left).flatMap((go) => [...chart.after(left, go)].map(({ id }) => id));
+
+    expect(reach).toContain('m.both.right.aside');
+    expect(reach).not.toContain('m.both.left.one');
+    expect(reach).not.toContain('m.first');
   });
 });
 

@@ -1,0 +1,256 @@
+/**
+ * Every shortest path through every chart, with a crash after every step. The charts are the library's own and a saga
+ * written by hand; the events are the smallest set that leads everywhere. A chart is added with one line.
+ */
+import { describe, expect, test } from 'vitest';
+import { type AnyMachineSnapshot, assign, type NonReducibleUnknown, type PromiseActorLogic, setup } from 'xstate';
+import {
+  type LookupAnswer,
+  type OperationContext,
+  type OperationInput,
+  operationMachine,
+} from '../../machines/operation.ts';
+import type { AttemptResult } from '../../src/domain/attempt.ts';
+import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
+import type { Facts, Policy } from '../../src/domain/policy.ts';
+import type { ActorResult } from '../../src/kernel/kernel.ts';
+import { lintMachine } from '../../src/kernel/lint.ts';
+import { lintNames, lintSaga } from '../../src/kernel/lint-saga.ts';
+import type { KernelEvent } from '../../src/kernel/row.ts';
+import { inertLogic } from '../../src/kernel/scope.ts';
+import { replayEveryPath, reportedReplay, type Walkable } from './paths.ts';
+
+const both: Policy = {
+  keyRetentionMs: 86_400_000,
+  lookup: { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 },
+  timeoutMs: 10_000,
+  sendWithinMs: 5_000,
+  retry: { attempts: 2, backoff: 'fixed', delayMs: 1_000, maxDelayMs: 1_000, jitter: 'none' },
+  inverse: false,
+};
+const resubmitted: Policy = { ...both, lookup: null };
+const neither: Policy = { ...both, keyRetentionMs: null, lookup: null };
+const inTime: Facts = { now: 100_000, sendBy: 5_000, windowEndsAt: 86_400_000, lostStartOn: null, random: 0.5 };
+const late: Facts = { ...inTime, now: 900_000_000 };
+const afterFailOver: Facts = { ...inTime, lostStartOn: 'timeline-2' };
+
+const receipt = succeeded('receipt', { reference: 'ch_1' });
+const second = succeeded('another receipt', { reference: 'ch_2' });
+const attemptEnds: AttemptResult[] = [
+  receipt,
+  failed('declined'),
+  notApplied('429'),
+  { type: 'not-applied', reason: 'too late to send', sent: false },
+  unknown('the reply was lost'),
+  { type: 'succeeded-unusably', reason: 'not the declared shape', reference: 'ch_1' },
+];
+const answers: LookupAnswer['finding'][] = [
+  found(receipt),
+  found(receipt, second),
+  found(failed('declined')),
+  { type: 'found-unusably', references: ['ch_1'], why: 'not the declared shape' },
+  absent(),
+  inconclusive(),
+];
+const ends: Record<string, ActorResult[]> = {
+  attempt: [...attemptEnds.map((output) => ({ output })), { error: 'socket hang up' }],
+  lookup: [
+    ...answers.map((finding) => ({ output: { finding, beganAt: 50_000 } })),
+    { output: { finding: absent(), beganAt: 0 } },
+    { error: 'socket hang up' },
+  ],
+};
+
+const events: KernelEvent[] = [
+  { type: 'evidence.received', attempt: 1, outcome: receipt },
+  { type: 'evidence.received', attempt: 1, outcome: second },
+  { type: 'evidence.received', attempt: 2, outcome: failed('declined') },
+  { type: 'cancel.requested' },
+  { type: 'verdict.given', outcome: receipt },
+  { type: 'verdict.given', outcome: failed('declined') },
+  { type: 'verdict.given', outcome: { type: 'not-applied' } },
+  { type: 'lookup.requested' },
+  { type: 'compensation.begun', unsettledJoiners: 0 },
+  { type: 'compensation.begun', unsettledJoiners: 1 },
+  { type: 'compensation.succeeded' },
+  { type: 'compensation.refused', code: 'already shipped' },
+  { type: 'effect.takenBack' },
+  { type: 'effect.leftStanding' },
+];
+
+/** An operation can be asked about for ever; that far its history tells all kinds of next steps. */
+function operation(policy: Policy, facts: Facts, attempts = 1): Walkable {
+  const input: OperationInput = { policy, facts };
+  const until = ({ context }: AnyMachineSnapshot) => {
+    // The snapshot is of the operation's machine, whose context this is.
+    const { history } = context as OperationContext;
+    return history.attempts.length > attempts || history.lookups > 1 || history.found.length > 1;
+  };
+  return { machine: operationMachine, input, ends, events, until };
+}
+
+/** Where nobody can be asked, what is unknown is sent again or handed to a person at once. */
+const notAsked = ['operation.unknown', 'operation.reconciling'];
+
+describe('every path of an operation', () => {
+  test.each<[string, Walkable, string[]]>([
+    ['an operation that can be asked about and resubmitted', operation(both, inTime, 2), []],
+    ['an operation whose window is over', operation(both, late), []],
+    ['an operation that can only be resubmitted', operation(resubmitted, inTime, 2), notAsked],
+    ['an operation that can only be asked about', operation({ ...both, keyRetentionMs: null }, inTime), []],
+    ['an operation that a person has to settle', operation(neither, inTime, 2), notAsked],
+    ['an operation after a fail-over', operation(both, afterFailOver, 2), []],
+    ['an inverse', operation({ ...both, inverse: true }, inTime), []],
+  ])('leads %s to the same state, wherever it crashes', (name, chart, missed) => {
+    const replay = reportedReplay(name, chart);
+
+    expect(replay.differences).toEqual([]);
+    expect(replay.same).toBe(replay.paths);
+    expect(replay.paths).toBeGreaterThan(300);
+    expect(replay.missed).toEqual(missed);
+  });
+});
+
+interface Order {
+  readonly orderId: string;
+  readonly total: bigint;
+}
+
+const fulfilment = setup({
+  types: {
+    input: {} as Order,
+    context: {} as { order: Order; payment: string | null; stock: string | null },
+    events: {} as { type: 'order.approved' } | { type: 'order.rejected' } | { type: 'person.decided' },
+  },
+  actors: {
+    authorisePayment: inert<{ total: bigint }, { paymentId: string }>(),
+    reserveStock: inert<{ orderId: string }, { reservationId: string }>(),
+    createShipment: inert<{ orderId: string }>(),
+    sendEmail: inert<{ orderId: string }>(),
+    compensate: inert(),
+  },
+  guards: { isLarge: ({ context }) => context.order.total > 100n },
+  delays: { approvalWindow: 86_400_000 },
+}).createMachine({
+  id: 'fulfilment',
+  context: ({ input }) => ({ order: input, payment: null, stock: null }),
+  initial: 'preparing',
+  states: {
+    preparing: {
+      type: 'parallel',
+      onDone: 'reviewing',
+      states: {
+        payment: {
+          initial: 'authorising',
+          states: {
+            authorising: {
+              invoke: {
+                src: 'authorisePayment',
+                input: ({ context }) => ({ total: context.order.total }),
+                onDone: { target: 'authorised', actions: assign({ payment: ({ event }) => event.output.paymentId }) },
+                onError: '#fulfilment.takingBack',
+              },
+            },
+            authorised: { type: 'final' },
+          },
+        },
+        stock: {
+          initial: 'reserving',
+          states: {
+            reserving: {
+              invoke: {
+                src: 'reserveStock',
+                input: ({ context }) => ({ orderId: context.order.orderId }),
+                onDone: { target: 'reserved', actions: assign({ stock: ({ event }) => event.output.reservationId }) },
+                onError: '#fulfilment.takingBack',
+              },
+            },
+            reserved: { type: 'final' },
+          },
+        },
+      },
+    },
+    reviewing: { always: [{ guard: 'isLarge', target: 'approving' }, { target: 'shipping' }] },
+    approving: {
+      on: { 'order.approved': 'shipping', 'order.rejected': 'takingBack' },
+      after: { approvalWindow: 'asking' },
+    },
+    asking: { tags: 'escalated', on: { 'order.approved': 'shipping', 'person.decided': 'takingBack' } },
+    shipping: {
+      invoke: {
+        src: 'createShipment',
+        input: ({ context }) => ({ orderId: context.order.orderId }),
+        onDone: 'informing',
+        onError: 'takingBack',
+      },
+    },
+    informing: {
+      invoke: {
+        src: 'sendEmail',
+        input: ({ context }) => ({ orderId: context.order.orderId }),
+        onDone: 'shipped',
+        onError: 'shipped',
+      },
+    },
+    takingBack: { invoke: { src: 'compensate', onDone: 'takenBack' } },
+    shipped: { type: 'final' },
+    takenBack: { type: 'final' },
+  },
+});
+
+/** Stands for an operation: nothing runs, and its types are those of the operation's input and output. */
+function inert<Input extends NonReducibleUnknown = undefined, Output = unknown>(): PromiseActorLogic<Output, Input> {
+  // XState asks logic for what a promise needs when it runs; this never runs.
+  return inertLogic as unknown as PromiseActorLogic<Output, Input>;
+}
+
+describe('every path of a saga that was written by hand', () => {
+  const operations = ['authorisePayment', 'reserveStock', 'createShipment', 'sendEmail'];
+
+  test('is one that the linter accepts', () => {
+    const about = { operations, takesNothingBack: 'the parcel is on its way, whoever was told' };
+
+    expect([...lintMachine(fulfilment), ...lintSaga(fulfilment, about), ...lintNames(fulfilment)]).toEqual([]);
+  });
+
+  test('leads it to the same state, wherever it crashes', () => {
+    const replay = reportedReplay('a saga written by hand', {
+      machine: fulfilment,
+      input: { orderId: 'order-17', total: 250n },
+      ends: {
+        authorisePayment: [{ output: { paymentId: 'p-1' } }, { error: { code: 'declined' } }],
+        reserveStock: [{ output: { reservationId: 'r-1' } }, { error: { code: 'sold-out' } }],
+        compensate: [{ output: undefined }],
+      },
+      events: [{ type: 'order.approved' }, { type: 'order.rejected' }, { type: 'person.decided' }],
+    });
+
+    expect(replay.differences).toEqual([]);
+    expect(replay.same).toBe(replay.paths);
+    expect(replay.paths).toBeGreaterThan(10);
+    expect(replay.missed).toEqual(['fulfilment.reviewing']);
+  });
+});
+
+describe('a machine that does not survive a crash', () => {
+  test('is found out when it computes from what no row holds', () => {
+    let turns = 0;
+    const forgetful = setup({
+      types: { context: {} as { turns: number }, events: {} as { type: 'go' } },
+      actions: { count: assign({ turns: () => ++turns }) },
+    }).createMachine({
+      id: 'forgetful',
+      context: { turns: 0 },
+      initial: 'here',
+      states: { here: { on: { go: { target: 'there', actions: 'count' } } }, there: { type: 'final' } },
+    });
+
+    const replay = replayEveryPath({
+      machine: forgetful,
+      events: [{ type: 'go' }],
+    });
+
+    expect([replay.paths, replay.same]).toEqual([2, 1]);
+    expect(replay.differences).toEqual([expect.stringMatching(/^start, go: it makes another turn/)]);
+  });
+});

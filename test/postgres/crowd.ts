@@ -1,10 +1,11 @@
 /**
  * Tables of any size, for asking what statements cost in them. Nearly all operations are settled, as in a shop that has
  * run for a year: of a million a tenth waits for a later time, some hundred are due, and a hundred are being worked on.
+ * For every ten operations there is a saga, which has two of those that are settled; of sagas the same shares wait.
  */
 
 import type postgres from 'postgres';
-import type { Identity, OperationRef } from 'sagacity/testing';
+import type { Identity, OperationRef, SagaIdentity } from 'sagacity/testing';
 import { ACTION } from './turns.ts';
 
 /** Who owns what is being worked on. Alive, unlike six others. */
@@ -17,6 +18,15 @@ export const TIMELINES = ['timeline-1', 'timeline-2', 'timeline-3'] as const;
 const every = { owned: 10_000, due: 3_000, doubtful: 1_000, later: 10, handedOver: 20_000 } as const;
 const remainder = { owned: 1, due: 2, doubtful: 3, later: 4 } as const;
 
+/** What all sagas are. */
+export const SAGA = { name: 'order', version: 1 } as const;
+/** The same of sagas. */
+const everySaga = { owned: 1_000, due: 300, doubtful: 100, later: 10, handedOver: 2_000 } as const;
+
+const OPERATIONS_PER_SAGA = 10;
+/** The last digits of those that belong to the saga. They are of one tenant. */
+const OWN = [5, 8] as const;
+
 /** Makes the tables hold `size` operations that held `before`, in the order of their keys. Two records for each. */
 export async function growTo(sql: postgres.Sql, before: number, size: number): Promise<void> {
   const numbers = sql`
@@ -24,6 +34,7 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
     cross join lateral generate_series(${before}::int, ${size - 1}::int) as n
     where n % 3 = shop`;
   const is = (kind: keyof typeof remainder) => sql`n % ${every[kind]}::int = ${remainder[kind]}::int`;
+  const isOwn = sql`n % ${OPERATIONS_PER_SAGA}::int in (${OWN[0]}::int, ${OWN[1]}::int)`;
   await sql`
     insert into sagacity.worker (id, beat_at, dead_at)
     select 'worker-' || n, now(), case when n > ${WORKERS.length}::int then now() end
@@ -35,11 +46,14 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
     on conflict do nothing`;
   await sql`
     insert into sagacity.operation (
-      tenant, id, action, key, provider_key, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
-      created_at, doubted_at, input, snapshot
+      tenant, id, saga, saga_revision, saga_n, action, key, provider_key, fingerprint, owner, generation, revision,
+      turn, born, state, since, due_at, created_at, doubted_at, input, snapshot
     )
     select
-      'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), ${ACTION}, 'order-' || lpad(n::text, 7, '0'), 'key', 'print',
+      'shop-' || shop, 'op-' || lpad(n::text, 7, '0'),
+      case when ${isOwn} then 'saga-' || lpad((n / ${OPERATIONS_PER_SAGA}::int)::text, 7, '0') end,
+      case when ${isOwn} then 1 end, case when ${isOwn} then n % ${OPERATIONS_PER_SAGA}::int end,
+      ${ACTION}, 'order-' || lpad(n::text, 7, '0'), 'key', 'print',
       case when ${is('owned')} then 'worker-' || 1 + (n / ${every.owned}::int) % 4 end,
       1, 1, 'turn', 'turn',
       case
@@ -65,6 +79,49 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
     insert into sagacity.handover (tenant, aggregate, id, body, at)
     select 'shop-' || shop, 'op-' || lpad(n::text, 7, '0'), 'said', '{}', now()
     from ${numbers} and n % ${every.handedOver}::int in (${remainder.owned}::int, ${remainder.doubtful}::int)`;
+  await growSagasTo(sql, before, size);
+}
+
+/** As many as belong to `size` operations. */
+async function growSagasTo(sql: postgres.Sql, before: number, size: number): Promise<void> {
+  const numbers = sql`
+    generate_series(0, 2) as shop
+    cross join lateral generate_series(
+      ${before / OPERATIONS_PER_SAGA}::int, ${size / OPERATIONS_PER_SAGA - 1}::int
+    ) as n
+    where (n * ${OPERATIONS_PER_SAGA}::int + ${OWN[0]}::int) % 3 = shop`;
+  const is = (kind: keyof typeof remainder) => sql`n % ${everySaga[kind]}::int = ${remainder[kind]}::int`;
+  await sql`
+    insert into sagacity.saga (
+      tenant, id, name, key, version, hash, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
+      dues, created_at, input, snapshot
+    )
+    select
+      'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), ${SAGA.name}, 'order-' || lpad(n::text, 7, '0'),
+      ${SAGA.version}::int, 'hash', 'print',
+      case when ${is('owned')} then 'worker-' || 1 + (n / ${everySaga.owned}::int) % 4 end,
+      1, 1, 'turn', 'turn',
+      case
+        when ${is('owned')} then 'in-progress'
+        when ${is('doubtful')} then 'escalated'
+        when ${is('due')} or ${is('later')} then 'waiting'
+        else 'succeeded'
+      end,
+      now() - interval '1 hour',
+      case
+        when ${is('due')} then now() - n % 60 * interval '1 second'
+        when ${is('later')} then now() + interval '1 day' + n % 3600 * interval '1 second'
+      end,
+      '{}', now() - interval '1 hour', '{}', '{}'
+    from ${numbers}`;
+  await sql`
+    insert into sagacity.attempt (tenant, subject, revision, n, kind, number, at, body)
+    select 'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), 1, 0, 'moved', null, now(), '{}'
+    from ${numbers}`;
+  await sql`
+    insert into sagacity.handover (tenant, aggregate, id, body, at)
+    select 'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), 'said', '{}', now()
+    from ${numbers} and n % ${everySaga.handedOver}::int in (${remainder.owned}::int, ${remainder.doubtful}::int)`;
 }
 
 /** The operation of this number. */
@@ -77,4 +134,16 @@ export function operationAt(n: number): OperationRef & Identity {
 export function ownedAt(nth: number): { readonly ref: OperationRef; readonly owner: string } {
   const { tenant, id } = operationAt(nth * every.owned + remainder.owned);
   return { ref: { tenant, id }, owner: `worker-${1 + (nth % WORKERS.length)}` };
+}
+
+/** The saga of this number, and an operation of its own. */
+export function sagaAt(n: number): OperationRef & SagaIdentity & { readonly operation: string } {
+  const own = operationAt(n * OPERATIONS_PER_SAGA + OWN[0]);
+  const digits = String(n).padStart(7, '0');
+  return { tenant: own.tenant, id: `saga-${digits}`, name: SAGA.name, key: `order-${digits}`, operation: own.id };
+}
+
+/** The nth saga that is being worked on, and by whom. */
+export function ownedSagaAt(nth: number): ReturnType<typeof sagaAt> & { readonly owner: string } {
+  return { ...sagaAt(nth * everySaga.owned + remainder.owned), owner: `worker-${1 + (nth % WORKERS.length)}` };
 }

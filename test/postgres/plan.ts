@@ -30,8 +30,13 @@ const indexes: Readonly<Record<string, Index>> = {
   // Holds nothing but doubts.
   operation_doubt: { of: 'operation', narrowedBy: [] },
   operation_settled: { of: 'operation', narrowedBy: ['since'] },
-  attempt_pk: { of: 'attempt', narrowedBy: ['tenant', 'operation'] },
-  handover_pk: { of: 'handover', narrowedBy: ['tenant', 'operation'] },
+  operation_saga: { of: 'operation', narrowedBy: ['saga'] },
+  saga_pk: { of: 'saga', narrowedBy: ['id'] },
+  saga_identity: { of: 'saga', narrowedBy: ['key'] },
+  saga_due: { of: 'saga', narrowedBy: ['due_at'] },
+  saga_owner: { of: 'saga', narrowedBy: ['owner'] },
+  attempt_pk: { of: 'attempt', narrowedBy: ['tenant', 'subject'] },
+  handover_pk: { of: 'handover', narrowedBy: ['tenant', 'aggregate'] },
   worker_pkey: { of: 'worker', narrowedBy: ['id'] },
   // Holds nothing but the living.
   worker_living: { of: 'worker', narrowedBy: [] },

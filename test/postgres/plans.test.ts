@@ -37,7 +37,7 @@ beforeAll(async () => {
   url = await freshDatabase();
   await migrate({ url });
   sql = databaseAt(url);
-  for (const table of ['operation', 'attempt', 'handover', 'worker', 'timeline']) {
+  for (const table of ['operation', 'saga', 'attempt', 'handover', 'worker', 'timeline']) {
     await sql`alter table sagacity.${sql(table)} set (autovacuum_enabled = off)`;
   }
   // For the sessions that begin from now on: what starts and renews on it is carried out.
@@ -116,12 +116,12 @@ async function carriedOut(sent: Sent, before = ''): Promise<Explained> {
 /** Which tables a statement may read whole. */
 function whole({ name }: Sent): readonly string[] {
   // Nothing stays in this table that does not wait for a worker.
-  return name === 'claim-due' || name === 'handed-over' ? ['handover'] : [];
+  return ['claim-due', 'claim-sagas-due', 'handed-over'].includes(name) ? ['handover'] : [];
 }
 
 /** Behind a pooler the settings of the server decide: it may read what is tiny when the plan is made. */
 function wholeNow(): readonly string[] {
-  return ['handover', 'worker', 'timeline', ...(size > 10 ? [] : ['operation', 'attempt'])];
+  return ['handover', 'worker', 'timeline', ...(size > 10 ? [] : ['operation', 'saga', 'attempt'])];
 }
 
 test('every statement is looked at', () => {

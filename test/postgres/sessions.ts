@@ -8,9 +8,10 @@ import { systemClock } from '../../src/adapters/local/clock.ts';
 import { answered, Connection } from '../../src/adapters/postgres/connection.ts';
 import { type Database, rendered, type StatementName } from '../../src/adapters/postgres/executor.ts';
 import { tablesIn } from '../../src/adapters/postgres/schema.ts';
+import { applySagaTurns } from '../../src/adapters/postgres/saga-turn.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import type { Conditions } from '../../src/adapters/postgres/turn-parts.ts';
-import type { OperationRef, Receipt, Turn } from 'sagacity/testing';
+import type { OperationRef, Receipt, SagaReceipt, SagaTurn, Turn } from 'sagacity/testing';
 import { databaseAt } from '../support/postgres.ts';
 import { until } from '../support/world.ts';
 
@@ -53,6 +54,15 @@ export function replacing(part: string, by: string): (text: string) => string {
 /** One turn, alone in its statement. */
 export async function applyOne(database: Database, turn: Turn, conditions?: Conditions): Promise<Receipt | null> {
   return (await applyTurns(database, [turn], conditions)).get(turn.turn) ?? null;
+}
+
+/** One turn of a saga, alone in its statement. */
+export async function applySaga(
+  database: Database,
+  turn: SagaTurn,
+  conditions?: Conditions,
+): Promise<SagaReceipt | null> {
+  return (await applySagaTurns(database, [turn], conditions)).get(turn.turn) ?? null;
 }
 
 /** An open transaction of somebody else. What it locks stays locked until it is ended. */
@@ -124,4 +134,15 @@ export async function footprint(sql: postgres.ISql, { tenant, id }: OperationRef
     union all
     select concat_ws(' ', h.ctid, h.xmin, h) from sagacity.handover h where h.tenant = ${tenant} and h.aggregate = ${id}`;
   return rows.map(({ line }) => line).toSorted();
+}
+
+/** The same of a saga, with all its operations. */
+export async function footprintOfSaga(sql: postgres.ISql, { tenant, id }: OperationRef): Promise<readonly string[]> {
+  const operations = await sql<{ id: string }[]>`
+    select o.id from sagacity.operation o where o.tenant = ${tenant} and o.saga = ${id}`;
+  const rows = await sql<{ line: string }[]>`
+    select concat_ws(' ', s.ctid, s.xmin, s) as line from sagacity.saga s where s.tenant = ${tenant} and s.id = ${id}`;
+  const own = await footprint(sql, { tenant, id });
+  const theirs = await Promise.all(operations.map((operation) => footprint(sql, { tenant, id: operation.id })));
+  return [...rows.map(({ line }) => line), ...own, ...theirs.flat()].toSorted();
 }

@@ -1,11 +1,13 @@
 /** Every statement that the store sends while it works, taken from the code that sends it, with values of a crowd. */
 
-import type { Turn } from 'sagacity/testing';
+import type { SagaTurn, Turn } from 'sagacity/testing';
 import { rendered, type Statement, type StatementName } from '../../src/adapters/postgres/executor.ts';
 import { tablesIn } from '../../src/adapters/postgres/schema.ts';
+import { applySagaTurns } from '../../src/adapters/postgres/saga-turn.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { verbs } from '../../src/adapters/postgres/verbs.ts';
-import { operationAt, ownedAt, TIMELINES, WORKERS } from './crowd.ts';
+import { sagaBirth, sagaMoving, step, stepped } from '../../src/testing/store-turns.ts';
+import { operationAt, ownedAt, ownedSagaAt, SAGA, sagaAt, TIMELINES, WORKERS } from './crowd.ts';
 import { ACTION, birth, fresh, move } from './turns.ts';
 
 /** One statement as it would be sent. */
@@ -43,6 +45,8 @@ export async function everyStatement(): Promise<readonly Sent[]> {
   const one = operationAt(7);
   // All that a crowd has settled.
   const settled = { actions: [ACTION], from: Date.now() - 24 * 3_600_000, to: Date.now(), limit: 50 };
+  const saga = sagaAt(7);
+  const sagaTurn = (turns: readonly SagaTurn[]) => () => applySagaTurns(database, turns, { lockTimeoutMs: 50 });
   const turn = (turns: readonly Turn[]) => () => applyTurns(database, turns, { lockTimeoutMs: 50 });
   const calls: Readonly<Record<string, readonly [number, () => Promise<unknown>]>> = {
     'a turn that is a birth': [60, turn(births(1))],
@@ -50,6 +54,16 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     'a full statement of births': [4_000, turn(births(FULL))],
     'a full statement of moves': [4_000, turn(moves(FULL))],
     'a full statement of both': [4_000, turn([...births(FULL / 2), ...moves(FULL / 2)])],
+    'a turn that is the birth of a saga': [120, sagaTurn(sagaBirths(1))],
+    'a turn that is a move of a saga': [120, sagaTurn(sagaMoves(1))],
+    'a full statement of births of sagas': [12_000, sagaTurn(sagaBirths(FULL))],
+    'a full statement of moves of sagas': [12_000, sagaTurn(sagaMoves(FULL))],
+    'a full statement of both of sagas': [12_000, sagaTurn([...sagaBirths(FULL / 2), ...sagaMoves(FULL / 2)])],
+    'a full claim of sagas that are due': [5_000, () => all.claimSagas(worker, [SAGA], CLAIM_LIMIT)],
+    'a claim of one saga': [80, () => all.claimSagas(worker, [SAGA], 1, saga)],
+    'a reading of a saga by id': [40, () => all.readSaga(saga)],
+    'a reading of a saga by identity': [40, () => all.readSagaByIdentity(saga)],
+    'a reading of the records of a saga': [60, () => all.sagaRecords(saga)],
     'a full claim of what is due': [5_000, () => all.claim(worker, [ACTION, 'email.send'], CLAIM_LIMIT)],
     'a claim of one operation': [60, () => all.claim(worker, [ACTION], 1, one)],
     'an enlistment': [20, () => all.enlist(fresh('worker'))],
@@ -91,5 +105,34 @@ function moves(count: number): Turn[] {
   return Array.from({ length: count }, (_, n) => {
     const { ref, owner } = ownedAt(n);
     return move(ref, { owner, generation: 1, revision: 1 }, { start, takes: ['said'] });
+  });
+}
+
+/** Each begins two operations. */
+function sagaBirths(count: number): SagaTurn[] {
+  return Array.from({ length: count }, (_, n) =>
+    sagaBirth(`shop-${n % 3}`, {
+      ...{ owner: worker, timeline, takes: ['said'] },
+      operations: [step({ start }), step({ start })],
+      dues: [{ name: 'within', inMs: 60_000 }],
+    }),
+  );
+}
+
+/** Of what is being worked on: each ends one operation and begins another. */
+function sagaMoves(count: number): SagaTurn[] {
+  return Array.from({ length: count }, (_, n) => {
+    const { owner, operation, ...ref } = ownedSagaAt(n);
+    return sagaMoving(
+      ref,
+      { owner, generation: 1, revision: 1 },
+      {
+        ...{ timeline, takes: ['said'], operations: [stepped({ id: operation }, { start }), step({ start })] },
+        dues: [
+          { name: 'within', inMs: null },
+          { name: 'step', inMs: 5_000 },
+        ],
+      },
+    );
   });
 }

@@ -89,6 +89,7 @@ export async function readSagaByIdentity(database: Database, identity: SagaIdent
   );
 }
 
+/** Each subject's records are a query of their own, which OFFSET keeps apart: joined, a plan would go by the tenant. */
 export async function readSagaRecords(database: Database, ref: OperationRef): Promise<SagaRecord[]> {
   const { attempt, operation } = database.tables;
   return await answers<SagaRecord>(
@@ -105,16 +106,15 @@ export async function readSagaRecords(database: Database, ref: OperationRef): Pr
           'body', a.body,
           'operation', nullif(a.subject, ${ref.id}::text)
         )::text as answer
-      from ${attempt} a
-      where
-        a.tenant = ${ref.tenant}::text
-        and a.subject = any (
-          array(
-            select ${ref.id}::text
-            union all
-            select o.id from ${operation} o where o.tenant = ${ref.tenant}::text and o.saga = ${ref.id}::text
-          )
-        )
+      from
+        (
+          select ${ref.id}::text as id
+          union all
+          select o.id from ${operation} o where o.tenant = ${ref.tenant}::text and o.saga = ${ref.id}::text
+        ) as subject
+        cross join lateral (
+          select * from ${attempt} f where f.tenant = ${ref.tenant}::text and f.subject = subject.id offset 0
+        ) as a
       order by a.seq`,
   );
 }

@@ -25,7 +25,7 @@ export {
   unknown,
 } from './domain/outcome.ts';
 export type { SagaState } from './domain/saga-state.ts';
-export type { Instruction, SignalEvent, SignalOptions } from './orchestrator/command.ts';
+export type { Instruction, SignalEvent, SignalOptions, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, Doubt, EffectDecided } from './orchestrator/decide.ts';
 export type {
   AnyOperation,

@@ -100,7 +100,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
 const noTimes = { revision: 0, sendBy: null, windowEndsAt: null, dueAt: null } as const;
 
 /** How long until the next thing is due; what was waited for already goes on from where it stands. */
-export function waitFrom(member: Member, made: Advance, now: number): number | null {
+function waitFrom(member: Member, made: Advance, now: number): number | null {
   const wait = waitOf(made.row);
   if (wait === null) return null;
   const { dueAt } = member;
@@ -109,7 +109,7 @@ export function waitFrom(member: Member, made: Advance, now: number): number | n
 }
 
 /** What every turn of an operation says, whether it stands alone or is born so. */
-export function turnOf(
+function turnOf(
   { tenant, id }: OperationRef,
   before: Member | null,
   made: Advance,

@@ -118,17 +118,24 @@ export async function signalSaga(
   return { status: 'applied' };
 }
 
+/** A person's decision about a step that was refused after the pivot. */
+export interface StepDecision extends Instruction {
+  /** What it rests on. Kept for good. */
+  readonly evidence: string;
+  /** Which step, where several of a parallel wait for a decision. */
+  readonly step?: string;
+}
+
 /** Decides about a saga that is escalated because a step after its pivot was refused. */
-export async function resolveSaga(
+export function resolveStep(
   commanding: Commanding,
   ref: OperationRef,
   outcome: Succeeded<unknown> | NotApplied,
-  instruction: Instruction & { readonly evidence: string },
+  { by, reason, evidence, step, within }: StepDecision,
 ): Promise<Decided> {
-  const event = { type: 'verdict.given', outcome: { ...outcome }, by: instruction.by, evidence: instruction.evidence };
-  const eventId = commanding.driver.newHandoverId();
-  return await signalSaga(commanding, ref, event, {
-    eventId,
-    ...(instruction.within === undefined ? {} : { within: instruction.within }),
-  });
+  for (const [name, value] of Object.entries({ by, reason, evidence })) refuseNameless(value, name);
+  const about = step === undefined ? {} : { step };
+  const event = { type: 'verdict.given', ...about, outcome: { ...outcome }, by, reason, evidence };
+  const waiting = within === undefined ? {} : { within };
+  return signalSaga(commanding, ref, event, { eventId: commanding.driver.newHandoverId(), ...waiting });
 }

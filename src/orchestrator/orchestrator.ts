@@ -36,10 +36,11 @@ import {
   cancelSaga,
   compensateSaga,
   existingSaga,
-  resolveSaga,
+  resolveStep,
   type SignalEvent,
   type SignalOptions,
   signalSaga,
+  type StepDecision,
   terminateSaga,
   type Instruction,
 } from './command.ts';
@@ -217,7 +218,7 @@ export interface Operator<Fixed extends boolean = boolean> {
   resolveStep(
     id: string,
     outcome: Succeeded<unknown> | NotApplied,
-    decision: Instruction & { readonly evidence: string } & ForTenant<Fixed>,
+    decision: StepDecision & ForTenant<Fixed>,
   ): Promise<Decided>;
   /** Takes back what a settled saga did, as far as there are inverses. */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
@@ -611,7 +612,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
       async resolveStep(id, outcome, { ...decision }) {
         await ready('operator.resolveStep');
-        return resolveSaga(deciding, refOf(id, decision), outcome, decision);
+        return resolveStep(deciding, refOf(id, decision), outcome, decision);
       },
       async compensate(id, { ...instruction }) {
         await ready('operator.compensate');

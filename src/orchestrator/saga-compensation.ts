@@ -24,13 +24,13 @@ export function isOpen({ entry, member }: Standing): boolean {
 }
 
 /** Its inverse is under way, or was refused. */
-export function isBeingCompensated({ entry, member }: Pick<Standing, 'entry' | 'member'>): boolean {
+function isBeingCompensated({ entry, member }: Pick<Standing, 'entry' | 'member'>): boolean {
   const state = stateOf(member.row);
   return entry.undoes === null && (state === 'compensating' || (state === 'escalated' && entry.compensationBegun));
 }
 
 /** Has succeeded, has an inverse, and was never begun to be taken back; the last to settle first. */
-export function owed(ledger: readonly Standing[]): readonly Standing[] {
+function owed(ledger: readonly Standing[]): readonly Standing[] {
   return ledger
     .filter(({ entry, member, compensate }) => {
       const hasInverse = compensate !== null && 'operation' in compensate;

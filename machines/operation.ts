@@ -67,6 +67,8 @@ export interface OperationContext {
   readonly escalatedFrom: 'operation' | 'compensation';
   /** The refusal of its inverse, kept beside everything else. */
   readonly inverseCode: string | null;
+  /** The sagas that have joined it: it is not taken back while one of them is unsettled. */
+  readonly joined: readonly string[];
   /** The timeline that began with the last fail-over after which its provider was asked how it had ended. */
   readonly verified: { readonly on: string; readonly changedAt: number } | null;
 }
@@ -91,6 +93,8 @@ export type OperationEvent =
   /** A person decided how it ended; `not-applied` means: proven absent, send again. */
   | { readonly type: 'verdict.given'; readonly outcome: Settling | { readonly type: 'not-applied' } }
   | { readonly type: 'lookup.requested' }
+  /** Another saga's step is this same effect. */
+  | { readonly type: 'join.requested'; readonly saga: string }
   | { readonly type: 'compensation.begun'; readonly unsettledJoiners: number }
   | { readonly type: 'compensation.succeeded' }
   | { readonly type: 'compensation.refused'; readonly code: string }
@@ -249,6 +253,7 @@ const operation = setup({
     mayLookUpAgain: ({ context }) => context.escalatedFrom === 'operation' && context.policy.lookup !== null,
     noJoinedSagaUnsettled: ({ event }) => event.type === 'compensation.begun' && event.unsettledJoiners === 0,
     concernsTheInverse: ({ context }) => context.escalatedFrom === 'compensation',
+    concernsItself: ({ context }) => context.escalatedFrom === 'operation',
   },
   actions: {
     startAttempt: assign(({ context }) => ({ history: attemptStarted(context.history) })),
@@ -285,6 +290,11 @@ const operation = setup({
       inverseCode: event.type === 'compensation.refused' ? event.code : null,
     })),
     deescalate: assign({ reason: null }),
+    join: assign(({ context, event }) =>
+      event.type === 'join.requested' && !context.joined.includes(event.saga)
+        ? { joined: [...context.joined, event.saga] }
+        : {},
+    ),
     askAtOnce: assign(({ context }) => ({ history: { ...context.history, lookups: 0 } })),
   },
 });
@@ -334,6 +344,7 @@ export const operationMachine = operation.createMachine({
     reason: null,
     escalatedFrom: 'operation',
     inverseCode: null,
+    joined: [],
     verified: null,
   }),
   initial: 'pending',
@@ -363,6 +374,7 @@ export const operationMachine = operation.createMachine({
           { guard: 'provenFailure', target: 'failed', actions: 'fail' },
           { actions: 'learn' },
         ],
+        'join.requested': { actions: 'join' },
         'cancel.requested': [
           { guard: 'provenFailure', target: 'failed', actions: 'fail' },
           { guard: 'canLookUp', target: 'reconciling', actions: ['learn', 'assumeLostStart'] },
@@ -392,6 +404,7 @@ export const operationMachine = operation.createMachine({
           { actions: 'learn' },
         ],
         'cancel.requested': { actions: 'learn' },
+        'join.requested': { actions: 'join' },
       },
     },
 
@@ -408,7 +421,11 @@ export const operationMachine = operation.createMachine({
         onDone: lookupAnswers,
         onError: lookupAnswers,
       },
-      on: { 'evidence.received': evidenceInDoubt, 'cancel.requested': { actions: 'learn' } },
+      on: {
+        'evidence.received': evidenceInDoubt,
+        'cancel.requested': { actions: 'learn' },
+        'join.requested': { actions: 'join' },
+      },
     },
 
     reconciling: {
@@ -420,7 +437,11 @@ export const operationMachine = operation.createMachine({
         onDone: lookupAnswers,
         onError: lookupAnswers,
       },
-      on: { 'evidence.received': evidenceInDoubt, 'cancel.requested': { actions: 'learn' } },
+      on: {
+        'evidence.received': evidenceInDoubt,
+        'cancel.requested': { actions: 'learn' },
+        'join.requested': { actions: 'join' },
+      },
     },
 
     escalated: {
@@ -440,6 +461,7 @@ export const operationMachine = operation.createMachine({
         ],
         'lookup.requested': { guard: 'mayLookUpAgain', target: 'reconciling', actions: ['deescalate', 'askAtOnce'] },
         'cancel.requested': { actions: 'learn' },
+        'join.requested': { guard: 'concernsItself', actions: 'join' },
         'effect.takenBack': { guard: 'concernsTheInverse', target: 'compensated', actions: 'deescalate' },
         'effect.leftStanding': { guard: 'concernsTheInverse', target: 'succeeded', actions: 'deescalate' },
       },
@@ -447,7 +469,10 @@ export const operationMachine = operation.createMachine({
 
     succeeded: {
       tags: 'settled',
-      on: { 'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' } },
+      on: {
+        'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' },
+        'join.requested': { actions: 'join' },
+      },
     },
 
     failed: { tags: 'settled', type: 'final' },

@@ -6,7 +6,7 @@
  * unreadably; what a step costs the compiler is held down by a test.
  */
 
-import type { LibraryCode } from '../domain/operation-state.ts';
+import type { StepCode } from '../domain/operation-state.ts';
 import type { CompensateOption, Operation, Undo } from './operation.ts';
 import type { Chain, OnFailed, Saga, SagaCause, SagaCode, SagaParts, SagaTypes } from './saga-flow.ts';
 import type { ReservedName } from './saga-names.ts';
@@ -187,4 +187,4 @@ export type CauseBy<Refusals> =
   | SagaCause<null, SagaCode>
   | { [Step in keyof Refusals & string]: SagaCause<Step, CodeIn<Refusals[Step]>> }[keyof Refusals & string];
 
-type CodeIn<Codes> = (Codes & string) | LibraryCode;
+type CodeIn<Codes> = (Codes & string) | StepCode;

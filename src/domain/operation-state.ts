@@ -23,6 +23,8 @@ export type EscalationReason =
   | 'inverse-failed'
   /** A step after the pivot was refused, and nothing is taken back any more. */
   | 'step-failed'
+  /** It is to be taken back, and a saga that has joined it is still open. */
+  | 'joined'
   | 'timeline-changed'
   | 'definition-fault'
   | 'definition-changed'
@@ -30,6 +32,9 @@ export type EscalationReason =
 
 /** Codes of `failed` that the library itself gives, beside those the executor returns. */
 export type LibraryCode = 'attempts-exhausted' | 'cancelled';
+
+/** Codes of a step that the library itself gives. `taken-back`: the operation it would join has been, by its owner. */
+export type StepCode = LibraryCode | 'taken-back';
 
 /** No further movement by itself. `escalated` is not settled: it waits for a person. */
 export function isSettled(state: OperationState): state is 'succeeded' | 'failed' | 'compensated' {

@@ -165,7 +165,7 @@ function readable(handover: Handover): SaidOfOperation | null {
 }
 
 function isHandedOver(said: unknown): said is SaidOfOperation {
-  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by, effect } = membersOf(said);
+  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by, effect, saga } = membersOf(said);
   switch (kind) {
     case 'evidence':
       return (
@@ -179,6 +179,8 @@ function isHandedOver(said: unknown): said is SaidOfOperation {
       return typeof timeline === 'string' && Number.isFinite(changedAt) && isClearFinding(finding);
     case 'verdict':
       return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
+    case 'join':
+      return typeof saga === 'string';
     case 'compensation-verdict':
       return (
         typeof by === 'string' && Number.isSafeInteger(seen) && (effect === 'taken-back' || effect === 'left-standing')
@@ -234,7 +236,14 @@ function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, revision: 
       return decide(kernel, row, said, revision, moved);
     case 'verification':
       return verified(row, said);
+    case 'join':
+      return join(kernel, row, { type: 'join.requested', saga: said.saga });
   }
+}
+
+function join(kernel: Kernel, row: KernelRow, event: OperationEvent): Applied {
+  if (!kernel.accepts(row, asEvent(event))) return refused(row, `it is ${stateOf(row)}`);
+  return taken(step(kernel, row, event));
 }
 
 function decide(
@@ -345,6 +354,7 @@ function asEvent(event: OperationEvent): KernelEvent {
 
 function recordKind({ kind }: SaidOfOperation): RecordKind {
   if (kind === 'verification') return 'lookup';
+  if (kind === 'join') return 'moved';
   return kind === 'compensation-verdict' ? 'verdict' : kind;
 }
 

@@ -22,6 +22,7 @@ import type {
   Turn,
 } from '../ports/store.ts';
 import type { HandoverAnswer, OperationHappening } from './advance.ts';
+import type { HandedOver } from './handover.ts';
 
 /** An operation as who drives it knows it. */
 export interface Member {
@@ -56,8 +57,15 @@ export type Happening =
   | { readonly type: 'operation'; readonly id: string; readonly what: OperationHappening }
   | { readonly type: 'timer'; readonly name: string; readonly generation: number }
   | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
+  /** What was read of others: operations that its steps would join, and sagas that have joined its own; null: missing. */
+  | { readonly type: 'seen'; readonly others: Others }
   /** Nothing happened; it is given back. */
   | { readonly type: 'released' };
+
+export interface Others {
+  readonly operations: ReadonlyMap<string, OperationRow | null>;
+  readonly sagas: ReadonlyMap<string, SagaRow | null>;
+}
 
 /** Whose the aggregate is once the turn is written, and what it was before. */
 export interface WrittenAs {
@@ -90,6 +98,10 @@ export interface Made extends Leading {
   readonly turn: (as: WrittenAs) => AnyTurn;
   /** Done once it is written, at most once: what must not be missed is an operation. */
   readonly afterwards: (logger: Logger) => void;
+  /** Said to others once it is written; asked for again with the next look, so that nothing is lost with it. */
+  readonly asks: readonly Asking[];
+  /** Who waits for what has been settled by it. */
+  readonly wakes: readonly OperationRef[];
 }
 
 /** The first turn of an aggregate. */
@@ -109,8 +121,17 @@ export interface Newborn {
 
 export type AggregateKind = 'operation' | 'saga';
 
+/** What one aggregate has to say to another one, under an id that makes saying it again harmless. */
+export interface Asking {
+  readonly to: OperationRef;
+  readonly said: HandedOver;
+  readonly handoverId: string;
+}
+
 export interface Timer {
   readonly name: string;
+  /** When it is due, others are looked at first. */
+  readonly looks: boolean;
   readonly generation: number;
   readonly dueAt: number;
 }
@@ -125,6 +146,8 @@ export interface Aggregate {
   readonly timers: readonly Timer[];
   /** The turn that follows, or null when it came too late to change anything. */
   advance(happening: Happening, moment: Moment): Made | null;
+  /** Reads what it waits for of others. */
+  look(store: Pick<Store, 'read' | 'readSaga'>): Promise<Others>;
   /** What the store has of it. */
   read(store: Pick<Store, 'read' | 'readSaga'>): Promise<AnyRow | null>;
   /** The same aggregate with the times that the store tells, which has not moved on. */

@@ -1,8 +1,10 @@
 /** An operation that stands alone, as an aggregate: its row is its own fence, and its only member is itself. */
 
 import { definitionMissing } from '../domain/errors.ts';
+import { isSettled } from '../domain/operation-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
+import type { KernelRow } from '../kernel/row.ts';
 import type { Birth, OperationRef, OperationRow, Receipt, Store, Turn } from '../ports/store.ts';
 import { type Advance, advance, birth, type OperationHappening } from './advance.ts';
 import type {
@@ -14,6 +16,7 @@ import type {
   Member,
   Moment,
   Newborn,
+  Others,
   WrittenAs,
 } from './aggregate.ts';
 import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
@@ -45,6 +48,10 @@ export class OperationAlone implements Aggregate {
     return made === null ? null : this.#made(made, moment);
   }
 
+  async look(): Promise<Others> {
+    return { operations: new Map(), sagas: new Map() };
+  }
+
   read(store: Pick<Store, 'read'>): Promise<OperationRow | null> {
     return store.read(this.ref);
   }
@@ -66,6 +73,8 @@ export class OperationAlone implements Aggregate {
       starts: isUnderWay && stateOf(member.row) !== 'in-progress' ? [ref.id] : [],
       answers: made.answers,
       afterwards: () => {},
+      asks: [],
+      wakes: joinersToWake(member.row, made.row, ref.tenant),
       changes: [ref],
       turn: (as) => ({ ...turnOf(ref, member, made, as), birth: null, was: as.was, dueInMs: waitMs }),
       after: (receipt) => new OperationAlone(writtenMember(member, made, receipt), this.#kernel),
@@ -145,11 +154,18 @@ function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: A
   return { ...member, row, revision, dueAt, sendBy, windowEndsAt };
 }
 
+/** The sagas that have joined an operation, when it has just settled. */
+export function joinersToWake(before: KernelRow, after: KernelRow, tenant: string): readonly OperationRef[] {
+  if (isSettled(stateOf(before)) || !isSettled(stateOf(after))) return [];
+  return contextOf(after).joined.map((id) => ({ tenant, id }));
+}
+
 function asOperation(happening: Happening): OperationHappening | null {
   switch (happening.type) {
     case 'operation':
       return happening.what;
     case 'timer':
+    case 'seen':
       return null;
     default:
       return happening;

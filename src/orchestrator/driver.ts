@@ -34,6 +34,7 @@ import {
   type Member,
   type Moment,
   type Newborn,
+  type Others,
   restsOnStarts,
   type Times,
 } from './aggregate.ts';
@@ -426,7 +427,8 @@ export class Driver {
     for (const timer of aggregate.timers) {
       if (!isDue(timer.dueAt) || this.#draining) continue;
       // Each of them makes another aggregate, with other timers; what follows from it goes on from there.
-      await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
+      if (timer.looks) await this.#look(held);
+      else await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
       return;
     }
     for (const member of aggregate.members.values()) {
@@ -435,6 +437,18 @@ export class Driver {
     }
     if (!waits) await this.#write(held, { type: 'released' });
     else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
+  }
+
+  /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
+  async #look(held: Held): Promise<void> {
+    let others: Others;
+    try {
+      others = await held.aggregate.look(this.#around.store);
+    } catch (error) {
+      if (!isSagacityError(error) || !error.retryable) throw error;
+      return this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
+    }
+    await this.#write(held, { type: 'seen', others });
   }
 
   #goOnWith(held: Held, member: Member): void {
@@ -681,6 +695,13 @@ export class Driver {
         this.#goOnLater(held, made);
         for (const changed of made.changes) watchers.changed(changed, made.answers);
         made.afterwards(logger);
+        for (const { to, said, handoverId } of made.asks)
+          this.#track(this.handOver(to, said, handoverId).catch(ignored));
+        for (const waiting of made.wakes) {
+          const here = this.#held.get(keyOf(waiting));
+          if (here === undefined) this.#wake(waiting, 0, 0);
+          else this.#enqueue(here, () => this.#look(here));
+        }
         return true;
       }
       const { row } = committed;
@@ -707,9 +728,12 @@ export class Driver {
 
   /** What a written turn left to be done: now, or when it is due. */
   #goOnLater(held: Held, { waitMs }: Pick<Made, 'waitMs'>): void {
-    if (waitMs === null) return;
-    if (waitMs <= 0 && !held.dropped) this.#enqueue(held, () => this.#goOn(held));
-    else this.#wake(held.aggregate.ref, held.generation, waitMs);
+    const now = this.#storeNow(held.told);
+    // The receipt may have told of something that the turn did not know of.
+    const isDue = held.aggregate.timers.some(({ dueAt }) => dueAt <= now);
+    if (waitMs === null && !isDue) return;
+    if ((isDue || (waitMs !== null && waitMs <= 0)) && !held.dropped) this.#enqueue(held, () => this.#goOn(held));
+    else this.#wake(held.aggregate.ref, held.generation, waitMs ?? 0);
   }
 
   /**

@@ -43,7 +43,14 @@ export interface Verified extends LookupAnswer {
 }
 
 /** Said of an operation. */
-export type SaidOfOperation = Evidence | Verdict | Cancellation | Verified | CompensationVerdict;
+export type SaidOfOperation = Evidence | Verdict | Cancellation | Verified | CompensationVerdict | JoinRequest;
+
+/** A step of another saga is the same effect. */
+export interface JoinRequest {
+  readonly kind: 'join';
+  /** The id of that saga. */
+  readonly saga: string;
+}
 
 /** A person's decision about an effect whose inverse was refused. */
 export interface CompensationVerdict extends Omit<Verdict, 'kind' | 'outcome'> {

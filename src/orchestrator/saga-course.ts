@@ -28,6 +28,8 @@ export interface Entry {
   readonly isTold: boolean;
   /** Its compensation has begun. */
   readonly compensationBegun: boolean;
+  /** Identifies the parameters of one that may be shared, for whoever has it already; null: it may not. */
+  readonly shared: { readonly fingerprint: string } | null;
   /** Its place in the order in which operations settled; null: it has not. */
   readonly settledAs: number | null;
 }
@@ -63,6 +65,8 @@ export interface Course {
   /** The chart is not moved any more. */
   readonly isFrozen: boolean;
   readonly fault: Fault | null;
+  /** Sagas that have joined what is to be taken back next, and are not settled. */
+  readonly heldBy: readonly string[];
   /** Ids of the events from outside that the chart has been given. */
   readonly heard: readonly string[];
 }

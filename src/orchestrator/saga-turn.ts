@@ -12,16 +12,17 @@ import { operationId, providerKey, scopeOf, stepKey } from '../domain/idempotenc
 import type { Json } from '../domain/json.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
-import type { SagaState } from '../domain/saga-state.ts';
+import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
-import type { Birth, Handover, NewRecord, OperationRef } from '../ports/store.ts';
+import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
 import { type Advance, advance, birth, type HandoverAnswer, type OperationHappening } from './advance.ts';
-import type { Happening, Member, Moment } from './aggregate.ts';
-import { fromBody, type SaidOfSaga } from './handover.ts';
-import { contextOf, stateOf } from './row.ts';
+import type { Asking, Happening, Member, Moment, Others } from './aggregate.ts';
+import { joinersToWake } from './alone.ts';
+import { fromBody, type HandedOver, type SaidOfSaga } from './handover.ts';
+import { contextOf, fromStored, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
 import { type CompensationCause, type Course, type Entry, outputOf } from './saga-course.ts';
@@ -48,6 +49,12 @@ export interface SagaAdvance {
   readonly records: readonly NewRecord[];
   readonly takes: readonly string[];
   readonly answers: ReadonlyMap<string, HandoverAnswer>;
+  /** Joins to be asked for. */
+  readonly asks: readonly Asking[];
+  /** Sagas that have joined what is settled now. */
+  readonly wakes: readonly OperationRef[];
+  /** Others have to be looked at before what comes next, now or later. */
+  readonly looks: 'now' | 'later' | null;
   /** What the chart wants done that is no operation and no timer. */
   readonly effects: readonly Effect[];
   /** The chart's output, once it has ended with one. */
@@ -67,7 +74,7 @@ export interface SagaNow {
 
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
-export const MISSING = 'missing';
+export const LOOK = 'look';
 
 export function chartTimer(id: string): string {
   return `timer ${id}`;
@@ -89,6 +96,7 @@ const unbegun: Omit<Course, 'chart'> = {
   isFrozen: false,
   fault: null,
   heard: [],
+  heldBy: [],
 };
 
 /** The turn that follows from what happened, or null when it came too late to change anything. */
@@ -119,6 +127,9 @@ class Making {
   readonly #answers = new Map<string, HandoverAnswer>();
   readonly #taken: string[] = [];
   readonly #visited: unknown[] = [];
+  readonly #asks: Asking[] = [];
+  /** What was read of others for this turn; null: nothing was. */
+  #others: Others | null = null;
   #course: Course;
   #slots: number;
   /** Why the chart would begin to take back in the step that it is making. */
@@ -149,6 +160,10 @@ class Making {
       case 'handed.over':
         this.#takeOver(happening.handovers);
         break;
+      case 'seen':
+        this.#others = happening.others;
+        this.#see(happening.others);
+        break;
       case 'released':
         break;
     }
@@ -165,6 +180,7 @@ class Making {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
       records: [...this.#records, ...moved],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
+      ...{ asks: this.#asks, wakes: this.#wakes(), looks: this.#looks() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
     };
   }
@@ -273,25 +289,118 @@ class Making {
     }
   }
 
+  // ── Operations of others ──
+
+  /** Steps whose operation another one has: they are neither told nor left. */
+  #joining(): readonly Entry[] {
+    return this.#course.entries.filter(
+      ({ id, isTold, isLeft }) => !isTold && !isLeft && this.#memberOf(id) === undefined,
+    );
+  }
+
+  #see({ operations }: Others): void {
+    if (this.#course.isFrozen || this.#course.fault !== null) return;
+    for (const entry of this.#joining()) this.#join(entry, operations.get(entry.id) ?? null);
+  }
+
+  #join(entry: Entry, row: OperationRow | null): void {
+    const { actor, shared } = entry;
+    const step = actor === null ? undefined : this.#now.saga.steps.get(actor.id);
+    if (actor === null || step === undefined) return;
+    if (row === null || shared === null || shared.fingerprint !== row.fingerprint) {
+      this.#atFault(() => {
+        throw new Error(
+          `Step ${entry.step} meets operation ${entry.id}, which another saga has or which stands alone` +
+            (shared === null ? ', and it is not declared shared.' : ', with other parameters.'),
+        );
+      });
+      return;
+    }
+    const { history, joined, code, escalatedFrom } = contextOf(fromStored(row));
+    const isTakenBack =
+      row.state === 'compensating' ||
+      row.state === 'compensated' ||
+      (row.state === 'escalated' && escalatedFrom === 'compensation');
+    if (row.state === 'failed' || isTakenBack) {
+      const refusal = { step: step.step, code: isTakenBack ? 'taken-back' : (code ?? 'refused') };
+      this.#cause = refusal;
+      this.#tell(entry.id, actor, { error: operationFailed({ ...refusal, action: step.operation.action }) });
+    } else if (!joined.includes(this.#now.ref.id)) {
+      const said: HandedOver = { kind: 'join', saga: this.#now.ref.id };
+      const to = { tenant: row.tenant, id: row.saga ?? row.id };
+      this.#asks.push({
+        ...{ to, said: row.saga === null ? said : { ...said, operation: row.id } },
+        handoverId: `join ${this.#now.ref.id} ${row.id}`,
+      });
+    } else if (row.state === 'succeeded') {
+      this.#cause = null;
+      // An output in the history is JSON: it is encoded when its attempt ends.
+      const output = history.result === null ? undefined : decode(history.result.output as Json);
+      this.#tell(entry.id, actor, { output });
+    }
+  }
+
+  #tell(id: string, actor: NonNullable<Entry['actor']>, result: ActorResult): void {
+    const { kernel } = this.#now.saga;
+    const isMade = this.#step(`${actor.id} ended`, () =>
+      kernel.settle(this.#course.chart, actor.id, actor.generation, result),
+    );
+    if (isMade) this.#amend(id, { isTold: true });
+  }
+
+  #wakes(): readonly OperationRef[] {
+    const { tenant } = this.#now.ref;
+    return [...this.#changes.values()].flatMap(({ before, row }) =>
+      before === null ? [] : joinersToWake(before.row, row, tenant),
+    );
+  }
+
+  #looks(): 'now' | 'later' | null {
+    if (this.#course.fault !== null) return null;
+    const isHeld = this.#course.heldBy.length > 0;
+    if (!isHeld && (this.#course.isFrozen || this.#joining().length === 0)) return null;
+    // What was born with this turn may be another's, which shows only when it is written.
+    return this.#others === null ? 'now' : 'later';
+  }
+
+  /** Sagas that have joined this operation and are not settled, as far as that has been looked at. */
+  #heldBy(row: KernelRow): readonly string[] {
+    const { joined } = contextOf(row);
+    return joined.filter((id) => {
+      const saga = this.#others?.sagas.get(id);
+      return saga === undefined || (saga !== null && !isSagaSettled(saga.state));
+    });
+  }
+
   // ── Compensation ──
 
   #compensate(): void {
     const { saga } = this.#now;
     const { compensation } = this.#course;
-    for (const standing of compensatedNext(this.#course, this.#ledger(), saga.definition.compensation)) {
+    const next = compensatedNext(this.#course, this.#ledger(), saga.definition.compensation);
+    const heldBy = [...new Set(next.flatMap(({ member }) => this.#heldBy(member.row)))];
+    if (heldBy.join() !== this.#course.heldBy.join()) this.#course = { ...this.#course, heldBy };
+    if (heldBy.length > 0) return;
+    for (const standing of next) {
       this.#atFault(() => this.#begin(standing));
       if (this.#course.fault !== null) return;
     }
     if (compensation === null || compensation.isDone || !isCompensated(this.#ledger())) return;
-    this.#course = { ...this.#course, compensation: { ...compensation, isDone: true } };
     const { actor } = compensation;
-    if (actor === null) return;
+    const ended = { ...compensation, isDone: true };
+    if (actor === null) {
+      this.#course = { ...this.#course, compensation: ended };
+      return;
+    }
     const takenBack = this.#ledger().flatMap(({ entry, member }) =>
       stateOf(member.row) === 'compensated' ? [entry.step] : [],
     );
-    this.#step(`compensate ended`, () =>
-      saga.kernel.settle(this.#course.chart, actor.id, actor.generation, { output: { takenBack } }),
-    );
+    const { chart } = this.#course;
+    this.#atFault(() => {
+      this.#course = { ...this.#course, compensation: ended };
+      const turn = repeatable(() => saga.kernel.settle(chart, actor.id, actor.generation, { output: { takenBack } }));
+      if (turn !== null) this.#follow(turn, 'compensate ended');
+    });
   }
 
   #begin({ entry, compensate }: Standing): void {
@@ -368,12 +477,8 @@ class Making {
       const { asked } = this.#course;
       const refusal = asked === null ? { step: step.step, code } : { step: null, code: asked };
       this.#cause = isFailed ? refusal : null;
-      const { kernel } = this.#now.saga;
-      const isMade = this.#step(`${step.step} ended`, () =>
-        kernel.settle(this.#course.chart, actor.id, actor.generation, result),
-      );
-      if (!isMade) return;
-      this.#amend(entry.id, { isTold: true });
+      this.#tell(entry.id, actor, result);
+      if (this.#course.fault !== null) return;
       if (step.step === this.#now.saga.definition.pivotStep) this.#course = { ...this.#course, asked: null };
     }
   }
@@ -468,7 +573,10 @@ class Making {
       input: encode(input, { onUnsupported: 'refuse' }),
     };
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
-    const entry: Entry = { id, ...as, isLeft: false, isTold: false, compensationBegun: false, settledAs: null };
+    const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
+    const entry: Entry = {
+      ...{ id, ...as, shared, isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
+    };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }
 
@@ -503,9 +611,8 @@ class Making {
 
   #fire(name: string, generation: number): boolean {
     const { course, saga } = this.#now;
-    if (name === FAULT || name === MISSING) {
+    if (name === FAULT) {
       if (course.fault !== null) this.#course = { ...this.#course, fault: null };
-      this.#refuseMissing();
       return true;
     }
     if (name === DEADLINE) {
@@ -519,18 +626,6 @@ class Making {
     if (timer?.generation !== generation) return false;
     this.#step(name, () => saga.kernel.fire(this.#course.chart, id, generation));
     return true;
-  }
-
-  /** An operation that was to be born and is not there: another one has its identity. */
-  #refuseMissing(): void {
-    const missing = this.#course.entries.find(({ id }) => this.#memberOf(id) === undefined);
-    if (missing === undefined) return;
-    this.#atFault(() => {
-      throw new Error(
-        `Step ${missing.step} meets operation ${missing.id}, which belongs to another saga or stands alone. ` +
-          'Give it an identity of its own, or declare it shared.',
-      );
-    });
   }
 
   #takeOver(handovers: readonly Handover[]): void {
@@ -634,6 +729,7 @@ class Making {
     const isUnsettled = ledger.some(({ member }) => !isSettled(stateOf(member.row)));
     const escalated = ledger.find(({ member }) => stateOf(member.row) === 'escalated');
     if (course.fault !== null) return { state: 'escalated', reason: 'definition-fault' };
+    if (course.heldBy.length > 0 && this.#others !== null) return { state: 'escalated', reason: 'joined' };
     if (escalated !== undefined) return { state: 'escalated', reason: contextOf(escalated.member.row).reason };
     const isOwed = compensatedNext(course, ledger, 'parallel').length > 0;
     if (!isUnsettled && !isOwed) {
@@ -647,7 +743,8 @@ class Making {
     if (!course.isFrozen && this.#now.saga.kernel.tags(course.chart).has('escalated')) {
       return { state: 'escalated', reason: 'step-failed' };
     }
-    return { state: isUnsettled ? 'in-progress' : 'waiting', reason: null };
+    const isUnderWay = isUnsettled || this.#joining().length > 0;
+    return { state: isUnderWay ? 'in-progress' : 'waiting', reason: null };
   }
 }
 

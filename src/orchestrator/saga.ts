@@ -13,6 +13,7 @@ import type {
   OperationChange,
   OperationReceipt,
   OperationRef,
+  OperationRow,
   SagaBirth,
   SagaReceipt,
   SagaRow,
@@ -28,6 +29,7 @@ import type {
   Member,
   Moment,
   Newborn,
+  Others,
   Timer,
   WrittenAs,
 } from './aggregate.ts';
@@ -40,7 +42,7 @@ import {
   DEADLINE,
   FAULT,
   type MemberChange,
-  MISSING,
+  LOOK,
   type SagaAdvance,
   sagaAdvance,
   sagaBirth,
@@ -54,6 +56,9 @@ const STARTS_AT_MOST = 8;
 /** A definition that is at fault is tried again after this pause, which doubles up to the longest. */
 const FAULT_PAUSE_MS = 60_000;
 const FAULT_PAUSE_MAX_MS = 3_600_000;
+
+/** Others are looked at again after this pause, unless they wake this saga before. */
+const LOOK_PAUSE_MS = 5_000;
 
 export class SagaAggregate implements Aggregate {
   readonly kind = 'saga';
@@ -76,14 +81,29 @@ export class SagaAggregate implements Aggregate {
 
   get timers(): readonly Timer[] {
     const { course, members } = this.#now;
-    const isMissing = course.entries.some(({ id }) => !members.has(id)) && course.fault === null;
+    const isMissing = course.entries.some(({ id, isTold, isLeft }) => !members.has(id) && !isTold && !isLeft);
+    const looksNow = isMissing && course.fault === null && this.#dues[LOOK] === undefined;
     return [
       ...Object.entries(this.#dues).flatMap(([name, dueAt]) => {
         const generation = generationOf(course, name);
-        return generation === null ? [] : [{ name, generation, dueAt }];
+        return generation === null ? [] : [{ name, generation, dueAt, looks: name === LOOK }];
       }),
-      ...(isMissing ? [{ name: MISSING, generation: 0, dueAt: 0 }] : []),
+      ...(looksNow ? [{ name: LOOK, generation: 0, dueAt: 0, looks: true }] : []),
     ];
+  }
+
+  async look(store: Pick<Store, 'read' | 'readSaga'>): Promise<Others> {
+    const { course, members } = this.#now;
+    const { tenant } = this.ref;
+    const operations = new Map<string, OperationRow | null>();
+    for (const { id } of course.entries) {
+      if (!members.has(id)) operations.set(id, await store.read({ tenant, id }));
+    }
+    const sagas = new Map<string, SagaRow | null>();
+    for (const { row } of members.values()) {
+      for (const id of contextOf(row).joined) sagas.set(id, await store.readSaga({ tenant, id }));
+    }
+    return { operations, sagas };
   }
 
   read(store: Pick<Store, 'readSaga'>): Promise<SagaRow | null> {
@@ -109,6 +129,8 @@ export class SagaAggregate implements Aggregate {
     return {
       ...leading(made, before, dues, moment),
       answers: made.answers,
+      asks: made.asks,
+      wakes: made.wakes,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
       turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),
     };
@@ -151,6 +173,7 @@ const nothing: Course = {
   isFrozen: false,
   fault: null,
   heard: [],
+  heldBy: [],
 };
 
 /** The saga of a stored row. Throws what the row cannot be read for. */
@@ -193,7 +216,7 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 }
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
-function duesOf({ course, changes, state }: SagaAdvance, before: Before): readonly Due[] {
+function duesOf({ course, changes, state, looks }: SagaAdvance, before: Before): readonly Due[] {
   if (state === 'succeeded' || state === 'compensated' || state === 'terminated') return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
@@ -216,6 +239,7 @@ function duesOf({ course, changes, state }: SagaAdvance, before: Before): readon
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
+  if (looks !== null) dues.push({ name: LOOK, inMs: looks === 'now' ? 0 : LOOK_PAUSE_MS });
   if (course.fault !== null) {
     const isSame = course.fault === before.course.fault;
     const pauseMs = Math.min(FAULT_PAUSE_MS * 2 ** (course.fault.times - 1), FAULT_PAUSE_MAX_MS);
@@ -319,8 +343,7 @@ function dueOf(dues: Readonly<Record<string, number>>, id: string): number | nul
 
 /** The generation of what a due time belongs to, or null when it is an operation's, or waits with the fault. */
 function generationOf({ chart, fault }: Course, name: string): number | null {
-  if (name === FAULT) return 0;
-  if (name === DEADLINE) return 0;
+  if (name === FAULT || name === DEADLINE || name === LOOK) return 0;
   const id = Object.keys(chart.timers).find((timer) => chartTimer(timer) === name);
   return id === undefined || fault !== null ? null : (chart.timers[id]?.generation ?? null);
 }

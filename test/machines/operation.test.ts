@@ -1335,6 +1335,7 @@ const reasons: Record<EscalationReason, true> = {
   'could-not-send': true,
   'inverse-failed': true,
   'step-failed': true,
+  joined: true,
   'timeline-changed': true,
   'definition-fault': true,
   'definition-changed': true,

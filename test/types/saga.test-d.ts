@@ -42,7 +42,7 @@ const fulfilment = begin
   .step('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }), { onFailed: 'continue' });
 
 type TypesOf<Definition extends { readonly '~types'?: unknown }> = NonNullable<Definition['~types']>;
-type LibraryCode = 'attempts-exhausted' | 'cancelled';
+type LibraryCode = 'attempts-exhausted' | 'cancelled' | 'taken-back';
 
 describe('a chain', () => {
   test('has the outputs of its steps by their names', () => {
@@ -73,7 +73,9 @@ describe('a chain', () => {
   test('narrows the code of its cause by the step', () => {
     const told = (cause: TypesOf<typeof fulfilment>['cause']) => {
       if (cause.step === 'payment')
-        return expectTypeOf(cause.code).toEqualTypeOf<'card_declined' | 'attempts-exhausted' | 'cancelled'>();
+        return expectTypeOf(cause.code).toEqualTypeOf<
+          'card_declined' | 'attempts-exhausted' | 'cancelled' | 'taken-back'
+        >();
       if (cause.step === null) return expectTypeOf(cause.code).toEqualTypeOf<'cancelled' | 'timed-out' | 'requested'>();
       // @ts-expect-error a step after the pivot takes nothing back
       return cause.step === 'courier';

@@ -1,5 +1,5 @@
 /**
- * G14 at the database. Two tenants have operations of the same id, action, key and hand-overs; every statement that
+ * G14 at the database. Two tenants have operations and sagas of the same ids, keys and hand-overs; every statement that
  * serves one of them leaves the other as it was. Then each condition on the tenant is cut out of its statement, one at a
  * time, and the same look must find that the tenants have met: a statement without its tenant fails this test.
  */
@@ -7,12 +7,14 @@
 import { randomUUID } from 'node:crypto';
 import { type Database, type Executor, rendered, type StatementName } from '../../src/adapters/postgres/executor.ts';
 import { tables } from '../../src/adapters/postgres/schema.ts';
+import { applySagaTurns } from '../../src/adapters/postgres/saga-turn.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { type Verbs, verbs } from '../../src/adapters/postgres/verbs.ts';
 import type postgres from 'postgres';
 import { migrate } from 'sagacity/postgres';
-import type { OperationRow } from 'sagacity/testing';
+import type { OperationRow, SagaRow } from 'sagacity/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sagaBirth, sagaMoving, step, stepped } from '../../src/testing/store-turns.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { ACTION, birth, move } from './turns.ts';
 
@@ -40,7 +42,7 @@ interface Houses {
 }
 
 async function houses(edit: Edit): Promise<Houses> {
-  await sql`truncate sagacity.operation, sagacity.handover, sagacity.worker`;
+  await sql`truncate sagacity.operation, sagacity.saga, sagacity.handover, sagacity.worker`;
   const exact: Database = { tables, execute: run((_, text) => text) };
   const database: Database = { tables, execute: run(edit) };
   // Named so that whoever takes the first row that fits takes the other's.
@@ -71,22 +73,34 @@ function run(edit: Edit): Executor {
 
 async function stored(tenant: string): Promise<unknown> {
   const operations = await sql`select * from sagacity.operation where tenant = ${tenant} order by id`;
+  const sagas = await sql`select * from sagacity.saga where tenant = ${tenant} order by id`;
   const records = await sql`select * from sagacity.attempt where tenant = ${tenant} order by subject, revision, n`;
   const handovers = await sql`select * from sagacity.handover where tenant = ${tenant} order by aggregate, id`;
-  return structuredClone({ operations: [...operations], records: [...records], handovers: [...handovers] });
+  const rows = { operations: [...operations], sagas: [...sagas], records: [...records], handovers: [...handovers] };
+  return structuredClone(rows);
 }
 
+/** Notes what betrays that the tenants have met. */
+type See = (what: string, seen: unknown, expected: unknown) => void;
+
+const of = (tenant: string, id: string) => ({ tenant, id });
+const names = (rows: readonly { readonly tenant: string; readonly id: string }[]) =>
+  rows.map(({ tenant, id }) => `${tenant} ${id}`).sort();
+const mixed = (rows: readonly (OperationRow | SagaRow)[]) =>
+  rows.filter(({ tenant, handovers }) => handovers.some((handover) => handover.tenant !== tenant));
+
 /** What betrays that the tenants have met: the other one's rows changed, or something of it was told. */
-async function meetings({ store, exact, database, mine, other, worker }: Houses): Promise<readonly string[]> {
+async function meetings(houses: Houses): Promise<readonly string[]> {
   const found: string[] = [];
-  const see = (what: string, seen: unknown, expected: unknown) => {
+  const see: See = (what, seen, expected) => {
     if (JSON.stringify(seen) !== JSON.stringify(expected)) found.push(what);
   };
-  const of = (tenant: string, id: string) => ({ tenant, id });
-  const names = (rows: readonly { readonly tenant: string; readonly id: string }[]) =>
-    rows.map(({ tenant, id }) => `${tenant} ${id}`).sort();
-  const mixed = (rows: readonly OperationRow[]) =>
-    rows.filter(({ tenant, handovers }) => handovers.some((handover) => handover.tenant !== tenant));
+  await operationsMeet(houses, see);
+  await sagasMeet(houses, see);
+  return found;
+}
+
+async function operationsMeet({ store, exact, database, mine, other, worker }: Houses, see: See): Promise<void> {
   const [first, second, third, fourth] = ['op-1', 'op-2', 'op-3', 'op-4'].map((id) => of(mine, id));
   if (!first || !second || !third || !fourth) throw new Error('Four operations are needed.');
   const before = await stored(other);
@@ -136,7 +150,73 @@ async function meetings({ store, exact, database, mine, other, worker }: Houses)
   const both = await store.claim(worker, [ACTION], 10);
   see('claimed twice', names(both), names([first, of(other, 'op-1')]));
   see('hand-overs of one were given with the other', mixed(both), []);
-  return found;
+}
+
+async function sagasMeet({ store, exact, database, mine, other, worker }: Houses, see: See): Promise<void> {
+  const definitions = [{ name: 'order', version: 1 }];
+  const owned = { owner: worker, generation: 1, revision: 1 };
+  const unowned = { owner: null, generation: 0, revision: 1 };
+  for (const tenant of [mine, other]) {
+    const records = [{ kind: 'moved' as const, attempt: null, body: { of: tenant } }];
+    const steps = (...ids: readonly string[]) => ids.map((id) => step({ id, records }, { key: id }));
+    const sagas = [
+      {
+        id: 'saga-1',
+        owner: worker,
+        state: 'in-progress',
+        operations: steps('step-1', ...(tenant === mine ? [] : ['step-9'])),
+      },
+      { id: 'saga-2', owner: null, generation: 0, state: 'escalated', operations: steps('step-2') },
+      { id: 'saga-4', owner: null, generation: 0, state: 'succeeded' },
+    ] as const;
+    for (const saga of sagas) await applySagaTurns(exact, [sagaBirth(tenant, { ...saga, records }, { key: saga.id })]);
+    for (const id of ['saga-1', 'saga-2', 'step-1', 'step-2']) {
+      await store.handOver({ tenant, id, handoverId: 'h-1', body: { of: tenant } });
+    }
+  }
+  await store.handOver({ tenant: other, id: 'saga-4', handoverId: 'h-1', body: { of: other } });
+  const [first, second, fourth] = [of(mine, 'saga-1'), of(mine, 'saga-2'), of(mine, 'saga-4')];
+  const before = await stored(other);
+
+  const read = [];
+  for (const tenant of [mine, other]) {
+    read.push(await store.readSaga(of(tenant, 'saga-1')));
+    read.push(await store.readSagaByIdentity({ tenant, name: 'order', key: 'saga-1' }));
+  }
+  see(
+    'a saga was read for the other',
+    read.map((row) => row?.tenant),
+    [mine, mine, other, other],
+  );
+  const story = await store.sagaRecords(first);
+  const told = [...read.slice(0, 2), story, await store.claimSagas(worker, definitions, 10, second)];
+  see('a story was told twice', story.length, 2);
+  const strange = sagaMoving(first, owned, { operations: [stepped({ id: 'step-9' })] });
+  see('the operation of another was thought its own', (await applySagaTurns(database, [strange])).size, 0);
+  const moved = { owner: null, operations: [stepped({ id: 'step-1' }, { state: 'succeeded' })], takes: ['h-1'] };
+  await applySagaTurns(database, [sagaMoving(first, owned, moved)]);
+  see('the sagas of the other tenant were changed', await stored(other), before);
+  see('something of the other tenant was told with a saga', JSON.stringify(told).includes(other), false);
+
+  see('claimed for a hand-over to another', await store.claimSagas(worker, definitions, 10, fourth), []);
+  const takes = { owner: null, takes: ['h-1'] };
+  await applySagaTurns(exact, [sagaMoving(of(other, 'saga-4'), unowned, takes)]);
+  await applySagaTurns(exact, [sagaMoving(of(other, 'saga-2'), unowned, takes)]);
+  await applySagaTurns(exact, [sagaMoving(of(other, 'saga-1'), owned, takes)]);
+  await store.handOver({ ...first, handoverId: 'h-3', body: { of: mine } });
+  see('a saga was claimed for another', names(await store.claimSagas(worker, definitions, 10)), names([first]));
+  await applySagaTurns(exact, [sagaMoving(first, { ...owned, generation: 2, revision: 2 }, { owner: null })]);
+  await store.handOver({ ...of(other, 'saga-1'), handoverId: 'h-4', body: { of: other } });
+  const both = await store.claimSagas(worker, definitions, 10);
+  see('sagas were claimed twice', names(both), names([first, of(other, 'saga-1')]));
+  see('hand-overs of one were given with the saga of the other', mixed(both), []);
+  const parts = both.flatMap(({ tenant, operations }) => operations.filter((part) => part.tenant !== tenant));
+  see('operations of one were given with the saga of the other', parts, []);
+  see(
+    'hand-overs of one were given with the operations of the other',
+    mixed(both.flatMap(({ operations }) => operations)),
+    [],
+  );
 }
 
 /** `x.tenant = ...` in each of the forms our statements have, and in the order by which a list goes on. */
@@ -167,7 +247,12 @@ function without(text: string, nth: number): string {
  * Conditions that narrow a search and keep nobody out: which dead workers there are is the same for all tenants, and one
  * claimed row meets one picked row.
  */
-const harmless = ['claim-one, condition 1', 'claim-one, condition 7'];
+const harmless = [
+  'claim-one, condition 1',
+  'claim-one, condition 7',
+  'claim-saga, condition 1',
+  'claim-saga, condition 9',
+];
 
 describe('two tenants with the same ids, keys and hand-overs', () => {
   test('are served without meeting', async () => {
@@ -190,7 +275,8 @@ describe('two tenants with the same ids, keys and hand-overs', () => {
     expect(new Set(cuts.map(({ name }) => name))).toEqual(
       new Set([
         ...['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts'],
-        'settled-between',
+        ...['settled-between', 'saga-turn', 'claim-sagas-due', 'claim-saga', 'read-saga', 'read-saga-by-identity'],
+        'saga-records',
       ]),
     );
   });

@@ -16,11 +16,11 @@ import {
 } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/local/clock.ts';
-import { statementNames, type StatementName } from '../../src/adapters/postgres/executor.ts';
 import { commit } from '../../src/orchestrator/commit.ts';
 import type { Turn } from '../../src/ports/store.ts';
 import { quickCharge } from '../support/crash.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
+import { type SentStatement, sentStatements } from '../support/sent-statements.ts';
 import { reached, until } from '../support/world.ts';
 
 let url: string;
@@ -65,7 +65,7 @@ async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
 const payment = { orderId: 'order-17', amount: 1200 };
 
 /** What makes those statements happen that a charge and its orchestrator do not need by themselves. */
-const provoked: Partial<Record<StatementName, (run: Run<unknown, string>) => Promise<unknown>>> = {
+const provoked: Partial<Record<SentStatement, (run: Run<unknown, string>) => Promise<unknown>>> = {
   'claim-one': cancelled,
   'hand-over': cancelled,
   records: (run) => run.history(),
@@ -88,7 +88,7 @@ async function startedAfterFailover(): Promise<void> {
   await answered(() => orchestrator.start());
 }
 
-describe.each(statementNames)('the statement %s', (name) => {
+describe.each(sentStatements)('the statement %s', (name) => {
   test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
     const { charge } = shop();
     const matching = new RegExp(`sagacity ${name} `);

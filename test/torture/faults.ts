@@ -10,9 +10,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { PrivatePostgres } from 'sagacity/testing';
 import { systemClock } from '../../src/adapters/local/clock.ts';
 import { Connection } from '../../src/adapters/postgres/connection.ts';
-import { statementNames } from '../../src/adapters/postgres/executor.ts';
 import type { FaultProxy } from '../../src/testing/fault-proxy/fault-proxy.ts';
 import type { PostgresFaults } from '../../src/testing/fault-proxy/postgres-faults.ts';
+import { sentStatements } from '../support/sent-statements.ts';
 import type { Chance } from './chance.ts';
 import { type Around, askAbout, type Load, orderAgain } from './load.ts';
 import type { TorturedStatement } from './tally.ts';
@@ -128,7 +128,7 @@ async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Prom
 }
 
 async function losses(scene: Scene): Promise<void> {
-  await lossesOf(scene, statementNames);
+  await lossesOf(scene, sentStatements);
   await untilReadBack(scene);
 }
 

@@ -3,9 +3,9 @@
  * has struck: a fault that never came proves nothing.
  */
 
-import { statementNames } from '../../src/adapters/postgres/executor.ts';
+import { type SentStatement, sentStatements } from '../support/sent-statements.ts';
 
-export type TorturedStatement = (typeof statementNames)[number];
+export type TorturedStatement = SentStatement;
 
 /** What was lost of one statement. */
 export interface Losses {
@@ -35,7 +35,7 @@ export interface Summary extends Losses, Readonly<Tally> {
 }
 
 export function newTally(): Tally {
-  const none = statementNames.map((name) => [name, { lostRequests: 0, lostReplies: 0 }]);
+  const none = sentStatements.map((name) => [name, { lostRequests: 0, lostReplies: 0 }]);
   return {
     ...{ calls: 0, terminated: 0 },
     // Made of the names that the type lists.

@@ -6,13 +6,14 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import { keyOf, type SagaReceipt, type SagaTurn } from '../../ports/store.ts';
+import { keyOf, type OperationReceipt, type SagaReceipt, type SagaTurn } from '../../ports/store.ts';
 import { answers, type Database } from './executor.ts';
 import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
 import { storeTimeline } from './store-timeline.ts';
 import { identityKey } from './turn.ts';
 import {
+  applied,
   type Conditions,
   fenceColumns,
   mayStart,
@@ -24,11 +25,10 @@ import {
   turnColumns,
 } from './turn-parts.ts';
 
-/** The receipt of a turn that was written. */
-interface Applied {
-  readonly turn: string;
-  readonly receipt: SagaReceipt;
-}
+/** What is told of a turn that was written: of its saga, and of each operation that was born or changed. */
+type Told =
+  | { readonly turn: string; readonly saga: Omit<SagaReceipt, 'operations' | 'met'> }
+  | { readonly turn: string; readonly id: string; readonly operation: OperationReceipt };
 
 /**
  * Applies `turns`, of which no two may be of one saga, and gives the receipts of those that were written, by the turn's
@@ -39,8 +39,20 @@ export async function applySagaTurns(
   turns: readonly SagaTurn[],
   conditions: Conditions = {},
 ): Promise<ReadonlyMap<string, SagaReceipt>> {
-  const applied = await answers<Applied>(database, 'saga-turn', sagaTurnStatement(database.tables, turns, conditions));
-  return new Map(applied.map(({ turn, receipt }) => [turn, receipt]));
+  const told = await answers<Told>(database, 'saga-turn', sagaTurnStatement(database.tables, turns, conditions));
+  const sagas = new Map(told.flatMap((each) => ('saga' in each ? [[each.turn, each.saga] as const] : [])));
+  const changed = new Map(turns.map(({ turn }) => [turn, new Map<string, OperationReceipt>()]));
+  for (const each of told) if ('operation' in each) changed.get(each.turn)?.set(each.id, each.operation);
+  return new Map(
+    turns.flatMap((turn) => {
+      const saga = sagas.get(turn.turn);
+      const operations = changed.get(turn.turn);
+      if (saga === undefined || operations === undefined) return [];
+      // What was to be born and is not among those that were is met.
+      const met = turn.operations.filter(({ id, birth }) => birth !== null && !operations.has(id)).map(({ id }) => id);
+      return [[turn.turn, { ...saga, operations: Object.fromEntries(operations), met }]];
+    }),
+  );
 }
 
 /** What a turn touches: its saga, and the ids and identities that it brings. */
@@ -55,36 +67,50 @@ export function keysOfSagaTurn({ tenant, id, birth, operations }: SagaTurn): rea
 function sagaTurnStatement(tables: Tables, turns: readonly SagaTurn[], conditions: Conditions): SQL {
   return sql`
     with given as materialized (${given(turns, conditions)}),
-    change as materialized (${changes()}),
     hindered as materialized (${hindered(tables)}),
     born as (${born(tables)}),
     moved as (${moved(tables)}),
-    applied as (select * from born union all select * from moved),
-    operations_born as (${operationsBorn(tables, ofApplied)}),
-    operations_moved as (${operationsMoved(tables, ofApplied, fence)}),
-    changed as (select * from operations_born union all select * from operations_moved),
+    applied as (${applied(sql`born`, sql`moved`, along)}),
+    change as materialized (${changes()}),
+    operations_born as (${operationsBorn(tables, sql`change`)}),
+    operations_moved as (${operationsMoved(tables, sql`change`, fence, sql`g.now, g.records, g.saga_n`)}),
     recorded as (${recorded(tables)}),
-    taken as (${taken(tables)}),
-    receipts as (${receipts()}),
-    met as (${met()})
+    taken as (${taken(tables)})
     select json_build_object(
-      'turn', a.turn,
-      'receipt', json_build_object(
-        'revision', a.revision,
+      'turn', s.turn,
+      'saga', json_build_object(
+        'revision', s.revision,
         'now', ${epochMs('clock.now')},
-        'since', ${epochMs('a.since')},
-        'dueAt', ${epochMs('a.due_at')},
-        'dues', a.dues,
-        'operations', coalesce(r.operations, '{}'),
-        'met', coalesce(m.ids, '[]')
+        'since', ${epochMs('s.since')},
+        'dueAt', ${epochMs('s.due_at')},
+        'dues', s.dues
       )
     )::text as answer
     from
-      applied a
-      left join receipts r on r.turn = a.turn
-      left join met m on m.turn = a.turn
-      cross join (select ${storeNow} as now) as clock`;
+      (
+        select b.turn, b.revision, b.since, b.due_at, b.dues from born b
+        union all
+        select m.turn, m.revision, m.since, m.due_at, m.dues from moved m
+      ) as s
+      cross join (select ${storeNow} as now) as clock
+    union all
+    select json_build_object(
+      'turn', o.turn,
+      'id', o.id,
+      'operation', json_build_object(
+        'revision', o.revision,
+        'since', ${epochMs('o.since')},
+        'createdAt', ${epochMs('o.created_at')},
+        'firstStartedAt', ${epochMs('o.first_started_at')},
+        'sendBy', ${epochMs('o.send_by')},
+        'windowEndsAt', ${epochMs('o.window_ends_at')}
+      )
+    )::text
+    from (select ${times} from operations_born o union all select ${times} from operations_moved o) as o`;
 }
+
+const along = sql`g.operations, g.records, g.takes`;
+const times = sql`o.turn, o.id, o.revision, o.since, o.created_at, o.first_started_at, o.send_by, o.window_ends_at`;
 
 /**
  * The parameters as rows of typed columns, with the time of the statement; without the turns that rest on another
@@ -110,28 +136,6 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
       or doc ->> 'timeline' = ${storeTimeline}`;
 }
 
-/** What the turns change of operations, in the form in which turns of operations are given. */
-function changes(): SQL {
-  return sql`
-    select
-      t.*,
-      ${turnColumns},
-      ${operationColumns},
-      clock.turn,
-      clock.tenant,
-      clock.id as saga,
-      n as saga_n,
-      null::text as owner,
-      0 as generation,
-      null::timestamptz as due_at
-    from
-      given as clock
-      cross join lateral jsonb_array_elements(clock.operations) with ordinality as parameters(doc, n)
-      cross join lateral jsonb_to_record(doc) as t(
-        id text, state text, reason text, contradicted boolean, records jsonb
-      )`;
-}
-
 /**
  * The turns that change an operation which the saga does not have, or that start an attempt inside a window which is over.
  * The saga is compared in a way that no index or join has: the id alone finds the row.
@@ -139,9 +143,20 @@ function changes(): SQL {
 function hindered({ operation }: Tables): SQL {
   return sql`
     select g.turn
-    from change g
+    from
+      (
+        select
+          t.turn,
+          t.tenant,
+          t.id as saga,
+          t.now,
+          doc ->> 'id' as id,
+          jsonb_typeof(doc -> 'birth') as birth,
+          coalesce((doc -> 'start' ->> 'insideWindow')::boolean, false) as inside_window
+        from given t cross join lateral jsonb_array_elements(t.operations) as parameters(doc)
+      ) as g
     where
-      g.kind = 'move'
+      g.birth = 'null'
       and not exists (
         select
         from ${operation} o
@@ -196,7 +211,7 @@ function moved({ saga }: Tables): SQL {
       and s.generation = g.generation_was
       and s.revision = g.revision_was
       and ${isFree}
-    returning s.tenant, s.id, s.turn, s.revision, s.since, s.due_at, s.dues`;
+    returning s.tenant, s.id, s.turn, s.revision, s.since, s.due_at, s.dues, g.now, ${along}`;
 }
 
 /** The earliest, and when each is: counted from now, or as it was `before`, or now. */
@@ -216,15 +231,36 @@ function dues(before: SQL): SQL {
       ) as each`;
 }
 
-/** What is changed of the operations of those sagas that were written. */
-const ofApplied = sql`(
-    select c.*, a.revision as saga_revision from applied a join change c on c.turn = a.turn
-  )`;
+/** What is changed of operations by the turns that were written, in the form in which turns of operations are given. */
+function changes(): SQL {
+  return sql`
+    select
+      t.*,
+      ${turnColumns},
+      ${operationColumns},
+      clock.turn,
+      clock.tenant,
+      clock.id as saga,
+      clock.revision as saga_revision,
+      n as saga_n,
+      null::text as owner,
+      0 as generation,
+      null::timestamptz as due_at
+    from
+      applied as clock
+      cross join lateral jsonb_array_elements(clock.operations) with ordinality as parameters(doc, n)
+      cross join lateral jsonb_to_record(doc) as t(
+        id text, state text, reason text, contradicted boolean, records jsonb
+      )`;
+}
 
 /** The saga's own fence has been met. */
 const fence = sql`and o.saga is not distinct from g.saga`;
 
-/** In the order in which it is told: what a turn says of the saga comes before what it says of its operations. */
+/**
+ * In the order in which it is told: what a turn says of the saga comes before what it says of its operations. Births are
+ * looked up among those that were born, as in `applied`.
+ */
 function recorded({ attempt }: Tables): SQL {
   return sql`
     insert into ${attempt} (tenant, subject, revision, n, kind, number, at, body)
@@ -232,39 +268,16 @@ function recorded({ attempt }: Tables): SQL {
       s.tenant, s.id, s.revision, r.n - 1, r.doc ->> 'kind', (r.doc ->> 'attempt')::int, s.now, r.doc -> 'body'
     from
       (
-        select a.tenant, a.id, a.revision, g.now, g.records, 0 as place from applied a join given g on g.turn = a.turn
+        select a.tenant, a.id, a.revision, a.now, a.records, 0 as place from applied a
         union all
-        select o.tenant, o.id, o.revision, c.now, c.records, c.saga_n
-        from changed o join change c on c.turn = o.turn and c.id = o.id
+        select c.tenant, c.id, 1, c.now, c.records, c.saga_n
+        from change c
+        where
+          c.kind = 'birth'
+          and ((c.turn, c.id) in (select b.turn, b.id from operations_born b)) is true
+        union all
+        select o.tenant, o.id, o.revision, o.now, o.records, o.saga_n from operations_moved o
       ) as s
       cross join lateral jsonb_array_elements(s.records) with ordinality as r(doc, n)
     order by s.place, r.n`;
-}
-
-function receipts(): SQL {
-  return sql`
-    select
-      o.turn,
-      json_object_agg(
-        o.id,
-        json_build_object(
-          'revision', o.revision,
-          'since', ${epochMs('o.since')},
-          'createdAt', ${epochMs('o.created_at')},
-          'firstStartedAt', ${epochMs('o.first_started_at')},
-          'sendBy', ${epochMs('o.send_by')},
-          'windowEndsAt', ${epochMs('o.window_ends_at')}
-        )
-      ) as operations
-    from changed o
-    group by o.turn`;
-}
-
-/** What was to be born and was not, of those sagas that were written: nothing else answers for them. */
-function met(): SQL {
-  return sql`
-    select c.turn, json_agg(c.id order by c.saga_n) as ids
-    from change c left join operations_born b on b.turn = c.turn and b.id = c.id
-    where c.kind = 'birth' and b.id is null
-    group by c.turn`;
 }

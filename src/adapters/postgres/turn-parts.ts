@@ -117,11 +117,12 @@ const sendBy = sql`case
 export const mayStart: SQL = sql`(not g.inside_window or g.now < o.window_ends_at)`;
 
 /**
- * Operations that are moved, where the `fence` holds. A key is compared by `= any (array[...])`, which an index answers
- * and no hash or merge join can: a plan made while the table was small must not read all of it when it has grown. The
- * kind is a text for the same reason, because the planner expects one row of a value and half of all rows of a boolean.
+ * Operations that are moved, where the `fence` holds; what is given `along` with each is returned with it. A key is
+ * compared by `= any (array[...])`, which an index answers and no hash or merge join can: a plan made while the table was
+ * small must not read all of it when it has grown. The kind is a text for the same reason, because the planner expects
+ * one row of a value and half of all rows of a boolean.
  */
-export function operationsMoved({ operation }: Tables, given: SQL, fence: SQL): SQL {
+export function operationsMoved({ operation }: Tables, given: SQL, fence: SQL, along: SQL): SQL {
   return sql`
   update ${operation} o
   set
@@ -151,7 +152,23 @@ export function operationsMoved({ operation }: Tables, given: SQL, fence: SQL): 
     and o.id = any (array[g.id])
     ${fence}
   returning
-    o.tenant, o.id, o.turn, o.revision, o.since, o.due_at, o.created_at, o.first_started_at, o.send_by, o.window_ends_at`;
+    o.tenant, o.id, o.turn, o.revision, o.since, o.due_at, o.created_at, o.first_started_at, o.send_by,
+    o.window_ends_at, ${along}`;
+}
+
+/**
+ * What the turns are about that were written: births that are found among the `born`, and what has `moved`, with what is
+ * given `along`. The births are looked up in a hash table, which a planner would not make of a join: it expects few rows
+ * and compares all with all, which among many turns costs more than all else. With IS TRUE there is no join.
+ */
+export function applied(born: SQL, moved: SQL, along: SQL): SQL {
+  return sql`
+    select g.tenant, g.id, g.turn, 1 as revision, g.now, ${along}
+    from given g
+    where g.kind = 'birth' and (g.turn in (select b.turn from ${born} b)) is true
+    union all
+    select g.tenant, g.id, g.turn, g.revision, g.now, ${along}
+    from ${moved} g`;
 }
 
 /**
@@ -166,8 +183,7 @@ export function taken({ handover }: Tables): SQL {
         select found.ctid
         from
           applied a
-          join given g on g.turn = a.turn
-          cross join lateral jsonb_array_elements_text(g.takes) as t(id)
+          cross join lateral jsonb_array_elements_text(a.takes) as t(id)
           cross join lateral (
             select w.ctid from ${handover} w where w.tenant = a.tenant and w.aggregate = a.id and w.id = t.id limit 1
           ) as found

@@ -14,6 +14,7 @@ import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
 import { storeTimeline } from './store-timeline.ts';
 import {
+  applied,
   type Conditions,
   fenceColumns,
   mayStart,
@@ -57,8 +58,8 @@ function turnStatement(tables: Tables, turns: readonly Turn[], conditions: Condi
   return sql`
     with given as materialized (${given(turns, conditions)}),
     born as (${operationsBorn(tables, sql`given`)}),
-    moved as (${operationsMoved(tables, sql`given`, fence)}),
-    applied as (select * from born union all select * from moved),
+    moved as (${operationsMoved(tables, sql`given`, fence, sql`g.now, ${along}`)}),
+    applied as (${applied(sql`born`, sql`moved`, along)}),
     recorded as (${recorded(tables)}),
     taken as (${taken(tables)})
     select json_build_object(
@@ -73,8 +74,13 @@ function turnStatement(tables: Tables, turns: readonly Turn[], conditions: Condi
         'windowEndsAt', ${epochMs('a.window_ends_at')}
       )
     )::text as answer
-    from applied a cross join (select ${storeNow} as now) as clock`;
+    from
+      (select ${told} from born a union all select ${told} from moved a) as a
+      cross join (select ${storeNow} as now) as clock`;
 }
+
+const along = sql`g.records, g.takes`;
+const told = sql`a.turn, a.revision, a.since, a.due_at, a.first_started_at, a.send_by, a.window_ends_at`;
 
 /**
  * The parameters as rows of typed columns, with the time of the statement; without the turns that would start an attempt
@@ -112,9 +118,6 @@ const fence = sql`and o.owner is not distinct from g.owner_was
 function recorded({ attempt }: Tables): SQL {
   return sql`
     insert into ${attempt} (tenant, subject, revision, n, kind, number, at, body)
-    select a.tenant, a.id, a.revision, r.n - 1, r.doc ->> 'kind', (r.doc ->> 'attempt')::int, g.now, r.doc -> 'body'
-    from
-      applied a
-      join given g on g.turn = a.turn
-      cross join lateral jsonb_array_elements(g.records) with ordinality as r(doc, n)`;
+    select a.tenant, a.id, a.revision, r.n - 1, r.doc ->> 'kind', (r.doc ->> 'attempt')::int, a.now, r.doc -> 'body'
+    from applied a cross join lateral jsonb_array_elements(a.records) with ordinality as r(doc, n)`;
 }

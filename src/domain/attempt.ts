@@ -10,7 +10,8 @@ import type { Finding, Outcome, Succeeded } from './outcome.ts';
  * Where one started attempt stands.
  *  - `open`: recorded as started, no end known.
  *  - `unproven`: ended without proof either way.
- *  - `absent`: the provider had no record when it should have; proof as long as it still knows the key.
+ *  - `absent`: the provider had no record when it should have. It may be sent again while the provider knows the key,
+ *    and may still arrive.
  *  - `without-effect`: proven not to have happened.
  *  - `refused`: the provider refused it for good.
  *  - `effect`: proven to have happened.
@@ -162,7 +163,7 @@ function nameOf({ number, assumedOn }: Attempt): Pick<Attempt, 'number' | 'assum
   return assumedOn === undefined ? { number } : { number, assumedOn };
 }
 
-/** How much an `absent` proves: nothing yet, enough while the provider still knows the key, or all. */
+/** How much an `absent` proves: nothing yet, enough to send again while the provider knows the key, or all. */
 export type AbsenceCounts = 'not-yet' | 'inside-window' | 'finally';
 
 /** Successful records whose output cannot be used, by reference (null: it has none). Usable ones beside them as well. */

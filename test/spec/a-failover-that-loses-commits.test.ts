@@ -383,7 +383,7 @@ describe.each<readonly [string, (sender: Orchestrator<true>, run: ChargeRun) => 
   });
 
   test.each<readonly [Kind, Ending]>([
-    ['a key and a look-up', ['failed: cancelled', 0, 1]],
+    ['a key and a look-up', ['escalated: absent-not-final', 0, 1]],
     ['a key', ['escalated: timeline-changed', 0, 1]],
     ['a look-up', ['escalated: absent-not-final', 0, 1]],
     ['a look-up and an arrival limit', ['failed: cancelled', 0, 1]],
@@ -443,7 +443,7 @@ describe('a charge that was sent after a fail-over, and whose reply comes late',
   test('fails by it, for it speaks of no attempt that is lost', async () => {
     const reply = gate();
     let sent = 0;
-    await opened(kinds['a key and a look-up'], async (context, send) => {
+    await opened(kinds['a look-up and an arrival limit'], async (context, send) => {
       sent += 1;
       if (sent === 1) throw new Error('The connection was refused.');
       await reply.pass();

@@ -106,6 +106,32 @@ describe('an unknown outcome whose look-up finds nothing', () => {
     await expectOneKey(2);
   });
 
+  test.each<[string, { attempts?: number; cancelled?: boolean }]>([
+    ['no attempts are left', { attempts: 1 }],
+    ['it is to be given up', { cancelled: true }],
+  ])(
+    'is no failure when %s: the request may still arrive, and a person is asked',
+    async (_, { cancelled, ...policy }) => {
+      const run = await charged('late(120000)', policy);
+      await reached(run, 'reconciling');
+      if (cancelled === true) {
+        await shop.orchestrator.cancel(run.id, { by: 'the customer', reason: 'ordered twice', within: 0 });
+      }
+      await shop.pass('90s');
+      const waiting = await run.result({ within: 0 });
+      const before = await shop.provider.records();
+
+      expect([waiting, before.length]).toEqual([{ status: 'escalated', reason: 'absent-not-final' }, 0]);
+      await shop.pass('1m');
+      await shop.orchestrator.operator.lookUp(run.id, { ...who, seen: await seenOf(run), within: 0 });
+      await shop.pass('10s');
+
+      expect(await run.status()).toBe('succeeded');
+      expect(await shop.provider.records()).toHaveLength(1);
+      await expectOneKey(1);
+    },
+  );
+
   test('is handed to a person when the provider does not know keys, for an absence is not final', async () => {
     const run = await charged('drop', { keyRetention: 'none' });
 

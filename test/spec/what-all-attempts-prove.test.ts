@@ -74,12 +74,13 @@ describe('a second send that was not applied after the reply to the first was lo
   });
 
   test('exhausts it once the first was looked up and proven absent', async () => {
-    shop = await stage({ attempts: 2, steps: [charges, () => notApplied('429 Too Many Requests')] });
+    const steps = [charges, () => notApplied('429 Too Many Requests')];
+    shop = await stage({ attempts: 2, steps, lookup: { arrivalLimit: '1m' } });
     await shop.provider.calls(['drop']);
 
     const run = await shop.orchestrator.submit(shop.charge, order);
     await reached(run, 'reconciling');
-    await shop.pass('2m');
+    await shop.pass('4m');
 
     expect(await shop.provider.records()).toHaveLength(0);
     expect(await now(run)).toEqual({ status: 'failed', code: 'attempts-exhausted' });

@@ -57,6 +57,8 @@ export class Provider {
   readonly #course: Course;
   readonly #watch: Watch;
   readonly #memory = new Map<string, Remembered>();
+  /** By key. They stay in the books, whatever comes later. */
+  readonly #refusals = new Map<string, string>();
   readonly #underWay = new Set<UnderWay>();
   readonly #firstCallAt = new Map<string, number>();
 
@@ -152,10 +154,8 @@ export class Provider {
         );
         const [first, ...more] = seen.map((effect) => this.#told(promised, effect));
         if (first !== undefined) return answers(found(first, ...more));
-        const remembered = this.#memory.get(idempotencyKey)?.answer;
-        if (promised.showsRefusals && remembered !== undefined && 'refusal' in remembered) {
-          return answers(found<Charged, string>(failed(remembered.refusal)));
-        }
+        const refusal = this.#refusals.get(idempotencyKey);
+        if (promised.showsRefusals && refusal !== undefined) return answers(found<Charged, string>(failed(refusal)));
         answers(absent());
       });
     });
@@ -194,6 +194,7 @@ export class Provider {
     }
     if (!knows && course.strikes('refused')) {
       this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
+      this.#refusals.set(idempotencyKey, 'card_declined');
       return failed('card_declined');
     }
     const effect = this.#charge(promised, subject, input, idempotencyKey);

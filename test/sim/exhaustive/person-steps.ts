@@ -25,8 +25,8 @@ export function personSteps(around: Surroundings, world: World, found: Found): v
   const mayCome = world.requests.some((one) => one.side === 'ready' || canStillTakeEffect(around.policy, world, one));
   if (world.provider.effects.length === 0 && !mayCome) {
     says(proves.declined);
-    // A refusal that is in the books is no reason to send again.
-    if (world.provider.refusedAt === null) says(proves.busy);
+    // Also against a refusal that is in the books: it is a reason to try once more.
+    says(proves.busy);
   }
   says({ type: 'look-up' });
 }

@@ -30,7 +30,7 @@ import {
 import type { Wake, Waker } from '../ports/waker.ts';
 import { advance, type Advance, birth, type Happening } from './advance.ts';
 import { commit, repeated } from './commit.ts';
-import { type Evidence, type HandedOver, toBody } from './handover.ts';
+import { type Evidence, type HandedOver, seenOf, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
 import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
@@ -94,6 +94,8 @@ type Met = { readonly created: true } | { readonly created: false; readonly row:
 /** What the store said last about the row, and when this process heard it. */
 interface Told {
   readonly revision: number;
+  /** The turn that wrote the row. */
+  readonly turn: string;
   readonly now: number;
   readonly heardAt: Stamp;
   readonly dueAt: number | null;
@@ -228,7 +230,7 @@ export class Driver {
         // Written by a repetition whose reply was lost, and moved on since by whoever holds it now.
         return row.born === turn.turn ? { created: true } : { created: false, row };
       }
-      const told = this.#toldBy(committed.receipt);
+      const told = this.#toldBy(committed.receipt, turn.turn);
       this.#around.watchers.changed(ref);
       if (giveBack === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
@@ -272,7 +274,7 @@ export class Driver {
     const { providerKey: idempotencyKey, input, generation, createdAt } = claimed;
     const { id, timeline } = this.#around.worker;
     const worker = claimed.owner ?? id;
-    const told = this.#toldBy(claimed);
+    const told = this.#toldBy(claimed, claimed.turn);
     const holding = { definition, idempotencyKey, input, worker, generation, timeline, createdAt, row, told };
     const held = this.#hold(claimed, holding);
     if (claimed.handovers.length > 0) this.#enqueue(held, () => this.#applyHandovers(held, claimed));
@@ -601,7 +603,7 @@ export class Driver {
   async #write(held: Held, happening: Happening): Promise<boolean> {
     const { store, clock, kernel } = this.#around;
     for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
-      const made = advance(kernel, held.row, held.told.revision, happening, this.#factsOf(held));
+      const made = advance(kernel, held.row, seenOf(held.told), happening, this.#factsOf(held));
       if (made === null) return false;
       const waitMs = this.#waitOf(held, made.row);
       const keeps = stateOf(made.row) === 'in-progress' || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
@@ -616,7 +618,7 @@ export class Driver {
       const committed = await commit(store, clock, turn, () => this.#closed);
       if (committed.type === 'written') {
         held.row = made.row;
-        held.told = this.#toldBy(committed.receipt);
+        held.told = this.#toldBy(committed.receipt, turn.turn);
         if (stateOf(made.row) !== 'in-progress') held.attempt?.abort(new Error('The outcome is known from elsewhere.'));
         if (!keeps) this.#drop(held);
         if (waitMs !== null && keeps && waitMs <= 0) this.#enqueue(held, () => this.#goOn(held));
@@ -640,7 +642,7 @@ export class Driver {
         if (row?.owner === held.worker && row.generation === held.generation) void this.takeUp(row);
         return false;
       }
-      held.told = this.#toldBy(row);
+      held.told = this.#toldBy(row, row.turn);
     }
     throw new Error(`The store refused a turn of operation ${held.ref.id} although its fence holds.`);
   }
@@ -728,9 +730,8 @@ export class Driver {
     return now + (this.#around.clock.monotonic() - heardAt.monotonic);
   }
 
-  #toldBy(receipt: Receipt): Told {
-    const { revision, now, dueAt, sendBy, windowEndsAt } = receipt;
-    this.#lastTold = { revision, now, dueAt, sendBy, windowEndsAt, heardAt: stampNow(this.#around.clock) };
+  #toldBy({ revision, now, dueAt, sendBy, windowEndsAt }: Receipt, turn: string): Told {
+    this.#lastTold = { revision, turn, now, dueAt, sendBy, windowEndsAt, heardAt: stampNow(this.#around.clock) };
     return this.#lastTold;
   }
 

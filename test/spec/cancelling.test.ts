@@ -214,7 +214,7 @@ describe('a charge whose outcome is unknown', () => {
     const meanwhile = await run.status();
     const [doubt] = await shop.orchestrator.operator.doubts();
     await shop.orchestrator.operator.resolve(run.id, notApplied('the dashboard shows nothing'), {
-      ...{ by: who.by, evidence: 'the dashboard', seen: doubt?.seen ?? 0 },
+      ...{ by: who.by, evidence: 'the dashboard', seen: doubt?.seen ?? '' },
     });
     await shop.pass('10m');
 

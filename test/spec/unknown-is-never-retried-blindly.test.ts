@@ -20,10 +20,10 @@ async function charged(
   return shop.orchestrator.submit(shop.charge, payment);
 }
 
-async function seenOf(run: ChargeRun): Promise<number> {
+async function seenOf(run: ChargeRun): Promise<string> {
   const [doubt] = await shop.orchestrator.operator.doubts();
   expect(doubt?.id).toBe(run.id);
-  return doubt?.seen ?? -1;
+  return doubt?.seen ?? '';
 }
 
 const who = { by: 'operator-3', evidence: 'seen in the dashboard' };

@@ -111,7 +111,7 @@ describe('a refusal that a look-up shows after a person had said that the first 
     // Declined, and not a word of it reached anybody before the person asked.
     shows = found(failed('card_declined'));
     await shop.orchestrator.operator.resolve(run.id, notApplied('it is not in the books'), {
-      ...{ by: 'on-call', evidence: 'the books of this morning', seen: doubt?.seen ?? -1 },
+      ...{ by: 'on-call', evidence: 'the books of this morning', seen: doubt?.seen ?? '' },
     });
     await shop.pass('3m');
 

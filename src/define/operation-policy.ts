@@ -31,7 +31,9 @@ export interface LookupTimes {
   readonly visibleWithin: Duration;
   /**
    * How late a request that was sent can still take effect, counted from the end of its attempt; an executor that sends
-   * after its abort breaks it. Left out: nobody says, so an absence is never final.
+   * after its abort breaks it. An absence that is seen after it is final: without attempts left, or cancelled, the
+   * operation has failed. Left out: nobody says, and no absence is final. While the provider knows the key it is enough
+   * to send again; where nothing may be sent any more, a person is asked (`absent-not-final`).
    */
   readonly arrivalLimit?: Duration;
   /** Pause before the second look-up (the first is made at once); it doubles, up to an hour. Default `'5s'`. */

@@ -10,7 +10,8 @@ import type { Finding, Outcome, Succeeded } from './outcome.ts';
  * Where one started attempt stands.
  *  - `open`: recorded as started, no end known.
  *  - `unproven`: ended without proof either way.
- *  - `absent`: the provider had no record when it should have; proof as long as it still knows the key.
+ *  - `absent`: the provider had no record when it should have. It may be sent again while the provider knows the key,
+ *    and may still arrive.
  *  - `without-effect`: proven not to have happened.
  *  - `refused`: the provider refused it for good.
  *  - `effect`: proven to have happened.
@@ -31,6 +32,8 @@ export interface Attempt {
    * however many were lost.
    */
   readonly assumedOn?: string;
+  /** Set while only a person says that it had no effect: the provider may have refused it, and shows that. */
+  readonly stated?: true;
 }
 
 /** Everything that decides what an operation may do next, apart from its policy and the time. */
@@ -162,7 +165,7 @@ function nameOf({ number, assumedOn }: Attempt): Pick<Attempt, 'number' | 'assum
   return assumedOn === undefined ? { number } : { number, assumedOn };
 }
 
-/** How much an `absent` proves: nothing yet, enough while the provider still knows the key, or all. */
+/** How much an `absent` proves: nothing yet, enough to send again while the provider knows the key, or all. */
 export type AbsenceCounts = 'not-yet' | 'inside-window' | 'finally';
 
 /** Successful records whose output cannot be used, by reference (null: it has none). Usable ones beside them as well. */
@@ -191,6 +194,7 @@ export function lookupAnswered(history: History, finding: Finding | FoundUnusabl
       const effects = finding.records.filter((record): record is Succeeded<unknown> => record.type === 'succeeded');
       const [first] = effects;
       if (first === undefined) {
+        if (counts !== 'finally' && mayBeOfAnEarlier(answered)) return answered;
         const [refusal] = finding.records;
         return settleUnproven(answered, {
           standing: 'refused',
@@ -204,6 +208,24 @@ export function lookupAnswered(history: History, finding: Finding | FoundUnusabl
       };
     }
   }
+}
+
+/**
+ * A refusal that is shown is that of one attempt, and says nothing of one that was sent after it. Once nothing can be
+ * on its way any more it does: of what is unproven then one was refused, and the rest had no effect.
+ */
+function mayBeOfAnEarlier({ attempts }: History): boolean {
+  const last = attempts.findLast(isUnproven);
+  if (last === undefined) return false;
+  return attempts.some(
+    (attempt) =>
+      attempt.number < last.number &&
+      (isUnproven(attempt) || attempt.standing === 'refused' || attempt.stated === true),
+  );
+}
+
+function isUnproven({ standing }: Attempt): boolean {
+  return standing === 'open' || standing === 'unproven' || standing === 'absent';
 }
 
 function foundAlso(history: History, references: readonly (string | null)[]): History {
@@ -225,7 +247,7 @@ export function absenceExpired(history: History): History {
 /** A person states that what is unproven did not happen; that grants one more attempt. */
 export function absenceStated(history: History): History {
   return {
-    ...settleUnproven(history, { standing: 'without-effect' }),
+    ...settleUnproven(history, { standing: 'without-effect', stated: true }),
     grants: history.grants + 1,
     refusedSends: 0,
   };
@@ -241,11 +263,7 @@ export function outcomeStated(history: History, outcome: AttemptResult): History
 }
 
 function settleUnproven(history: History, as: Omit<Attempt, 'number' | 'assumedOn'>): History {
-  const attempts = history.attempts.map((attempt) =>
-    attempt.standing === 'open' || attempt.standing === 'unproven' || attempt.standing === 'absent'
-      ? { ...nameOf(attempt), ...as }
-      : attempt,
-  );
+  const attempts = history.attempts.map((attempt) => (isUnproven(attempt) ? { ...nameOf(attempt), ...as } : attempt));
   return { ...history, attempts };
 }
 

@@ -25,7 +25,7 @@ export interface Policy {
 export interface LookupPolicy {
   /** After this long a record that exists is visible to the look-up. */
   readonly visibleWithinMs: number;
-  /** How late a request that was sent can still take effect; null: nobody says. */
+  /** How late a request that was sent can still take effect; null: nobody says, and no absence is final. */
   readonly arrivalLimitMs: number | null;
   /** Pause before the second look-up; doubles from there up to {@link LOOKUP_PAUSE_MAX_MS}. */
   readonly everyMs: number;
@@ -73,7 +73,7 @@ export function startMayBeLost(history: History, { lostStartOn }: Facts): boolea
  * without proof: neither an absence nor a refusal, which speaks for its own attempt only, settles anything before.
  */
 export function failureOf(history: History, policy: Policy, facts: Facts): string | null {
-  if (startMayBeLost(history, facts) || mayStillArrive(history, policy)) return null;
+  if (startMayBeLost(history, facts) || mayStillArrive(history)) return null;
   const proven = proof(history, policy);
   if (proven.type === 'refused') return proven.code;
   if (proven.type !== 'without-effect') return null;
@@ -82,12 +82,11 @@ export function failureOf(history: History, policy: Policy, facts: Facts): strin
 }
 
 /**
- * The definition says how late a request can take effect, and an absence was seen before that: enough to send again
- * under the same key, and not enough to say that nothing happened.
+ * An absence was seen while the request could still arrive, up to a limit that the definition names, or at any time:
+ * enough to send again under the same key, and not enough to say that nothing happened.
  */
-function mayStillArrive({ attempts }: History, { lookup }: Policy): boolean {
-  const isLimited = lookup !== null && lookup.arrivalLimitMs !== null;
-  return isLimited && attempts.some(({ standing }) => standing === 'absent');
+function mayStillArrive({ attempts }: History): boolean {
+  return attempts.some(({ standing }) => standing === 'absent');
 }
 
 /** An earlier attempt could still take effect, so that another send is safe only under a key the provider knows. */
@@ -183,7 +182,7 @@ export function lookupGivesUp(
     if (hasEffect(history, policy)) return 'output-unusable';
     const final = lookup.arrivalLimitMs !== null;
     if (!final && answer.beganAt >= visibleFrom(policy, lookup, facts)) {
-      return policy.keyRetentionMs === null ? 'absent-not-final' : 'window-passed';
+      return policy.keyRetentionMs !== null && !isWindowOpen(facts) ? 'window-passed' : 'absent-not-final';
     }
   }
   const givesUpAt = (facts.sendBy ?? facts.now) + policy.timeoutMs + lookup.giveUpAfterMs;

@@ -68,11 +68,14 @@ export function birth(kernel: Kernel, policy: Policy, facts: Facts, startNow: bo
   return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, {})], states);
 }
 
-/** The turn that follows from what happened, or null when it came too late to change anything. */
+/**
+ * The turn that follows from what happened, or null when it came too late to change anything. `seen` names the history
+ * that `row` stands for.
+ */
 export function advance(
   kernel: Kernel,
   row: KernelRow,
-  revision: number,
+  seen: string,
   happening: OperationHappening,
   facts: Facts,
 ): Advance | null {
@@ -100,7 +103,7 @@ export function advance(
       return written(turn.row, [fact('lookup', row, happening.body), ...lostStartIn(row, turn.row)], turn.visited);
     }
     case 'handed.over':
-      return takeOver(kernel, from, revision, happening.handovers);
+      return takeOver(kernel, from, seen, happening.handovers);
     case 'told': {
       if (!kernel.accepts(from, asEvent(happening.event))) return null;
       const turn = step(kernel, from, happening.event);
@@ -116,7 +119,7 @@ export function advance(
 }
 
 /** Evidence first, so that a decision is measured against everything that was known when it is applied. */
-function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: readonly Handover[]): Advance {
+function takeOver(kernel: Kernel, from: KernelRow, seen: string, handovers: readonly Handover[]): Advance {
   const said = handovers.map((handover) => ({ handover, body: readable(handover) }));
   const inOrder = [
     ...said.filter(({ body }) => body?.kind === 'evidence'),
@@ -134,7 +137,7 @@ function takeOver(kernel: Kernel, from: KernelRow, revision: number, handovers: 
       records.push(unreadRecord(handover));
       continue;
     }
-    const applied = apply(kernel, row, body, revision, moved);
+    const applied = apply(kernel, row, body, seen, moved);
     contradicted ||= applied.contradicted;
     moved = true;
     records.push({
@@ -178,12 +181,12 @@ function isHandedOver(said: unknown): said is SaidOfOperation {
     case 'verification':
       return typeof timeline === 'string' && Number.isFinite(changedAt) && isClearFinding(finding);
     case 'verdict':
-      return typeof by === 'string' && Number.isSafeInteger(seen) && isDecidable(outcome);
+      return typeof by === 'string' && typeof seen === 'string' && isDecidable(outcome);
     case 'join':
       return typeof saga === 'string';
     case 'compensation-verdict':
       return (
-        typeof by === 'string' && Number.isSafeInteger(seen) && (effect === 'taken-back' || effect === 'left-standing')
+        typeof by === 'string' && typeof seen === 'string' && (effect === 'taken-back' || effect === 'left-standing')
       );
     default:
       return false;
@@ -223,7 +226,7 @@ interface Applied {
   readonly contradicted: boolean;
 }
 
-function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, revision: number, moved: boolean): Applied {
+function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, seen: string, moved: boolean): Applied {
   switch (said.kind) {
     case 'evidence':
       return isSettled(stateOf(row)) ? setBeside(row, said) : taken(step(kernel, row, received(said)));
@@ -233,7 +236,7 @@ function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, revision: 
         : taken(step(kernel, row, { type: 'cancel.requested' }));
     case 'verdict':
     case 'compensation-verdict':
-      return decide(kernel, row, said, revision, moved);
+      return decide(kernel, row, said, seen, moved);
     case 'verification':
       return verified(row, said);
     case 'join':
@@ -250,12 +253,15 @@ function decide(
   kernel: Kernel,
   row: KernelRow,
   verdict: Verdict | CompensationVerdict,
-  revision: number,
+  seen: string,
   moved: boolean,
 ): Applied {
   if (stateOf(row) === 'in-progress') return refused(row, 'an attempt is in flight; wait for its end');
-  if (moved || verdict.seen !== revision) {
-    return refused(row, `its history moved on from ${verdict.seen}; read it again and decide on what it says now`);
+  if (moved || verdict.seen !== seen) {
+    return refused(
+      row,
+      `it was made on history ${verdict.seen}, which is past; read it again and decide on what it says`,
+    );
   }
   if (stateOf(row) !== 'escalated') return refused(row, `it is ${stateOf(row)}, not escalated`);
   const event = decisionIn(verdict);

@@ -32,7 +32,8 @@ export interface Member {
   /** As recorded; decoded anew for every call, so that nobody who holds a copy can change what is sent. */
   readonly input: Json;
   readonly createdAt: number;
-  readonly revision: number;
+  /** Names its history, for decisions about it. */
+  readonly seen: string;
   readonly sendBy: number | null;
   readonly windowEndsAt: number | null;
   /** When it is due; null: at once. */
@@ -88,7 +89,8 @@ interface Leading {
   readonly starts: readonly string[];
   /** Everything whose history it adds to. */
   readonly changes: readonly OperationRef[];
-  readonly after: (receipt: AnyReceipt) => Aggregate;
+  /** `turn`: the id it was written under. */
+  readonly after: (receipt: AnyReceipt, turn: string) => Aggregate;
 }
 
 /** A turn that can be written. */

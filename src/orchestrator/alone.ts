@@ -19,6 +19,7 @@ import type {
   Others,
   WrittenAs,
 } from './aggregate.ts';
+import { seenOf } from './handover.ts';
 import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
 import { startIn } from './start.ts';
 
@@ -43,8 +44,8 @@ export class OperationAlone implements Aggregate {
   advance(happening: Happening, moment: Moment): Made | null {
     const what = asOperation(happening);
     if (what === null) return null;
-    const { row, revision } = this.#member;
-    const made = advance(this.#kernel, row, revision, what, moment.factsOf(this.#member));
+    const { row, seen } = this.#member;
+    const made = advance(this.#kernel, row, seen, what, moment.factsOf(this.#member));
     return made === null ? null : this.#made(made, moment);
   }
 
@@ -58,8 +59,9 @@ export class OperationAlone implements Aggregate {
 
   readAgain(row: AnyRow): OperationAlone {
     // What has the id of an operation is one.
-    const { dueAt, sendBy, windowEndsAt, revision } = row as OperationRow;
-    return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, revision }, this.#kernel);
+    const { dueAt, sendBy, windowEndsAt, revision, turn } = row as OperationRow;
+    const seen = seenOf({ revision, turn });
+    return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, seen }, this.#kernel);
   }
 
   #made(made: Advance, { now }: Moment): Made {
@@ -77,7 +79,7 @@ export class OperationAlone implements Aggregate {
       wakes: joinersToWake(member.row, made.row, ref.tenant),
       changes: [ref],
       turn: (as) => ({ ...turnOf(ref, member, made, as), birth: null, was: as.was, dueInMs: waitMs }),
-      after: (receipt) => new OperationAlone(writtenMember(member, made, receipt), this.#kernel),
+      after: (receipt, turn) => new OperationAlone(writtenMember(member, made, receipt, turn), this.#kernel),
     };
   }
 }
@@ -96,17 +98,17 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
       return {
         ...{ waitMs, isUnderWay, starts: isUnderWay ? [ref.id] : [], changes: [ref] },
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
-        after(receipt) {
+        after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;
           const member = { ref, definition, idempotencyKey, input, createdAt: receipt.now, ...noTimes };
-          return new OperationAlone(writtenMember(member, made, receipt), kernel);
+          return new OperationAlone(writtenMember(member, made, receipt, turn), kernel);
         },
       };
     },
   };
 }
 
-const noTimes = { revision: 0, sendBy: null, windowEndsAt: null, dueAt: null } as const;
+const noTimes = { seen: '', sendBy: null, windowEndsAt: null, dueAt: null } as const;
 
 /** How long until the next thing is due; what was waited for already goes on from where it stands. */
 function waitFrom(member: Member, made: Advance, now: number): number | null {
@@ -140,18 +142,18 @@ function turnOf(
 export function memberOf(row: OperationRow, definitions: ReadonlyMap<string, Operation>, dueAt = row.dueAt): Member {
   const definition = definitions.get(row.action);
   if (definition === undefined) throw definitionMissing(row.action, false);
-  const { tenant, id, providerKey: idempotencyKey, input, createdAt, revision, sendBy, windowEndsAt } = row;
+  const { tenant, id, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt } = row;
   return {
     ref: { tenant, id },
-    ...{ definition, idempotencyKey, input, createdAt, revision, sendBy, windowEndsAt, dueAt },
+    ...{ definition, idempotencyKey, input, createdAt, sendBy, windowEndsAt, dueAt, seen: seenOf(row) },
     row: fromStored(row),
   };
 }
 
-function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: AnyReceipt): Member {
+function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: AnyReceipt, turn: string): Member {
   // A turn of an operation alone is answered by a receipt of one.
   const { revision, dueAt, sendBy, windowEndsAt } = receipt as Receipt;
-  return { ...member, row, revision, dueAt, sendBy, windowEndsAt };
+  return { ...member, row, seen: seenOf({ revision, turn }), dueAt, sendBy, windowEndsAt };
 }
 
 /** The sagas that have joined an operation, when it has just settled. */

@@ -1,6 +1,6 @@
 /**
  * What people do: read what is in doubt, and decide it. A decision is handed over like any other word about an
- * operation, bound to the history number it was made on; only the owner's turn applies or refuses it.
+ * operation, bound to the history it was made on; only the owner's turn applies or refuses it.
  */
 
 import { decode, encode } from '../domain/codec.ts';
@@ -16,7 +16,7 @@ import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 import type { Driver } from './driver.ts';
 import { aggregateOf } from './aggregate.ts';
-import type { HandedOver, SaidOfOperation, Verdict } from './handover.ts';
+import { type HandedOver, type SaidOfOperation, seenOf, type Verdict } from './handover.ts';
 import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
 import { nextChange, type Watchers } from './watchers.ts';
@@ -38,16 +38,17 @@ export interface Doubt {
   /** Until when it may be sent again under its key; null: the provider knows no keys, or nothing was sent yet. */
   readonly windowEndsAt: Date | null;
   readonly contradictedAt: Date | null;
-  /** The history number to decide on: give it back as `seen`. */
-  readonly seen: number;
+  /** Names the history that is shown here, and no other, also after a fail-over: give it back as `seen`, as it is. */
+  readonly seen: string;
 }
 
-/** Who decides, on what ground, and on which history number. */
+/** Who decides, on what ground, and on which history. */
 export interface Decision {
   readonly by: string;
   /** What the decision rests on: a record's id, a mail, a look at the provider's dashboard. Kept for good. */
   readonly evidence: string;
-  readonly seen: number;
+  /** As {@link Doubt} has it; refused when the operation has another history by now. */
+  readonly seen: string;
   /** How long to wait for the decision to be applied. Default `'10s'`. */
   readonly within?: Duration;
 }
@@ -106,7 +107,7 @@ function doubtOf(row: OperationRow): Doubt {
     dueAt: row.dueAt === null ? null : new Date(row.dueAt),
     windowEndsAt: row.windowEndsAt === null ? null : new Date(row.windowEndsAt),
     contradictedAt: row.contradictedAt === null ? null : new Date(row.contradictedAt),
-    seen: row.revision,
+    seen: seenOf(row),
   };
 }
 
@@ -174,18 +175,18 @@ async function decide(
 ): Promise<Decided> {
   refuseNameless(decision.by, 'by');
   refuseNameless(decision.evidence, 'evidence');
-  if (!Number.isSafeInteger(decision.seen)) {
-    throw inputInvalid('seen is not a history number. Give back the `seen` that operator.doubts() showed.');
+  const { by, evidence, seen } = decision;
+  if (typeof seen !== 'string' || seen === '') {
+    throw inputInvalid('seen names no history. Give back the `seen` that operator.doubts() showed.');
   }
   const row = await existing(deciding.store, ref);
-  if (row.revision !== decision.seen) {
-    throw resolutionRefused(ref.id, `its history moved on from ${decision.seen} to ${row.revision}; read it again.`, {
-      seen: decision.seen,
-      revision: row.revision,
+  const isNow = seenOf(row);
+  if (seen !== isNow) {
+    throw resolutionRefused(ref.id, `it was made on history ${seen}, and that is ${isNow} now; read it again.`, {
+      ...{ seen, isNow },
     });
   }
   const outcome = await outcomeFor(row);
-  const { by, evidence, seen } = decision;
   const said: SaidOfOperation =
     typeof outcome === 'string'
       ? { kind: 'compensation-verdict', effect: outcome, by, evidence, seen }

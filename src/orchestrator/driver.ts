@@ -238,7 +238,7 @@ export class Driver {
         else if (made.waitMs === 0) this.#around.onBacklog();
         return { created: true };
       }
-      const aggregate = made.after(receipt);
+      const aggregate = made.after(receipt, turn.turn);
       const held = this.#hold({ worker: recordedBy, generation: 1, timeline, aggregate, told });
       this.#performAll(held, made.starts, stamp, hand);
       this.#goOnLater(held, made);
@@ -683,7 +683,7 @@ export class Driver {
       });
       const committed = await commit(store, clock, turn, () => this.#closed);
       if (committed.type === 'written') {
-        held.aggregate = made.after(committed.receipt);
+        held.aggregate = made.after(committed.receipt, turn.turn);
         held.told = this.#toldBy(committed.receipt);
         for (const [id, { attempt }] of held.live) {
           const member = held.aggregate.members.get(id);

@@ -7,6 +7,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type { Settling } from '../domain/outcome.ts';
+import type { OperationRow } from '../ports/store.ts';
 import type { LookupAnswer } from '../../machines/operation.ts';
 
 /** A result that came after its attempt had been given up, from the worker that made it. */
@@ -19,13 +20,14 @@ export interface Evidence {
   readonly outcome: AttemptResult;
 }
 
-/** A person's decision, bound to the history number it was made on. */
+/** A person's decision, bound to the history it was made on. */
 export interface Verdict {
   readonly kind: 'verdict';
   readonly outcome: Settling | { readonly type: 'not-applied'; readonly reason: string } | { readonly type: 'look-up' };
   readonly by: string;
   readonly evidence: string;
-  readonly seen: number;
+  /** See {@link seenOf}. */
+  readonly seen: string;
 }
 
 export interface Cancellation {
@@ -82,6 +84,14 @@ export type SaidOfSaga = Cancellation | Termination | CompensationRequest | Sign
 
 /** `operation`: of a saga, the operation that it is about. */
 export type HandedOver = (SaidOfOperation & { readonly operation?: string }) | SaidOfSaga;
+
+/**
+ * What names the history that a row stands for. The revision alone does not: after a fail-over that loses commits it
+ * comes a second time, and the turn that wrote the row is another one then.
+ */
+export function seenOf({ revision, turn }: Pick<OperationRow, 'revision' | 'turn'>): string {
+  return `${revision}.${turn}`;
+}
 
 export function toBody(said: HandedOver): Json {
   return encode(said, { onUnsupported: 'mark' });

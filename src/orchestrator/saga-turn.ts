@@ -229,7 +229,7 @@ class Making {
     const definition = changed?.definition ?? before?.definition;
     if (row === undefined || definition === undefined) return false;
     const times = before ?? this.#timesOfBirth();
-    const made = advance(this.#now.kernel, row, before?.revision ?? 0, what, this.#moment.factsOf(times));
+    const made = advance(this.#now.kernel, row, before?.seen ?? '', what, this.#moment.factsOf(times));
     if (made === null) return false;
     this.#changes.set(id, {
       ...{ before, definition, birth: changed?.birth ?? null },

@@ -34,6 +34,7 @@ import type {
   WrittenAs,
 } from './aggregate.ts';
 import { memberOf } from './alone.ts';
+import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';
 import { type Course, fromStoredCourse, toStoredCourse } from './saga-course.ts';
@@ -114,9 +115,10 @@ export class SagaAggregate implements Aggregate {
     // What has the id of a saga is one.
     const { operations, dues } = row as SagaRow;
     const members = new Map(this.members);
-    for (const { id, revision, sendBy, windowEndsAt } of operations) {
+    for (const { id, revision, turn, sendBy, windowEndsAt } of operations) {
       const member = members.get(id);
-      if (member !== undefined) members.set(id, { ...member, revision, sendBy, windowEndsAt, dueAt: dueOf(dues, id) });
+      if (member !== undefined)
+        members.set(id, { ...member, seen: seenOf({ revision, turn }), sendBy, windowEndsAt, dueAt: dueOf(dues, id) });
     }
     return new SagaAggregate({ ...this.#now, members }, dues);
   }
@@ -207,7 +209,7 @@ function leading(made: SagaAdvance, before: Before, dues: readonly Due[], { now 
     isUnderWay: rows.some((row) => row !== undefined && stateOf(row) === 'in-progress'),
     starts: made.starts,
     changes: [before.ref, ...[...made.changes.keys()].map((id) => ({ tenant: before.ref.tenant, id }))],
-    after: (receipt: AnyReceipt) => written(made, before, receipt),
+    after: (receipt: AnyReceipt, turn: string) => written(made, before, receipt, turn),
   };
 }
 
@@ -300,7 +302,7 @@ function withoutTenant({ tenant: _, ...birth }: NonNullable<MemberChange['birth'
 /** As they are known before the store has said its times. */
 function membersAfter(made: SagaAdvance, before: Before): ReadonlyMap<string, Member> {
   const members = new Map(before.members);
-  for (const [id, change] of made.changes) members.set(id, memberAfter(id, change, before, null, {}));
+  for (const [id, change] of made.changes) members.set(id, memberAfter(id, change, before, null, '', {}));
   return members;
 }
 
@@ -309,25 +311,27 @@ function memberAfter(
   { before, birth, definition, row }: MemberChange,
   { ref }: Before,
   told: OperationReceipt | null,
+  turn: string,
   dues: Readonly<Record<string, number>>,
 ): Member {
-  const { revision = 0, createdAt = 0, sendBy = null, windowEndsAt = null } = told ?? before ?? {};
+  const { createdAt = 0, sendBy = null, windowEndsAt = null } = told ?? before ?? {};
+  const seen = told === null ? '' : seenOf({ revision: told.revision, turn });
   return {
     ref: { tenant: ref.tenant, id },
     definition,
     idempotencyKey: before?.idempotencyKey ?? birth?.providerKey ?? '',
     input: before?.input ?? birth?.input ?? null,
-    ...{ revision, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), row },
+    ...{ seen, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), row },
   };
 }
 
-function written(made: SagaAdvance, before: Before, receipt: AnyReceipt): SagaAggregate {
+function written(made: SagaAdvance, before: Before, receipt: AnyReceipt, turn: string): SagaAggregate {
   // A turn of a saga is answered by a receipt of one.
   const { dues, operations, met } = receipt as SagaReceipt;
   const members = new Map<string, Member>();
   for (const [id, member] of before.members) members.set(id, { ...member, dueAt: dueOf(dues, id) });
   for (const [id, change] of made.changes) {
-    if (!met.includes(id)) members.set(id, memberAfter(id, change, before, operations[id] ?? null, dues));
+    if (!met.includes(id)) members.set(id, memberAfter(id, change, before, operations[id] ?? null, turn, dues));
   }
   const { saga, kernel, ref, key } = before;
   return new SagaAggregate({ saga, kernel, ref, key, course: made.course, members }, dues);

@@ -168,9 +168,9 @@ export interface OperationRow extends OperationRef, Identity {
   readonly fingerprint: string;
   readonly owner: string | null;
   readonly generation: number;
-  /** Counts the turns of this operation; the history number a person's decision is bound to. */
+  /** Counts the turns of this operation. A fail-over that loses some makes the same numbers come again. */
   readonly revision: number;
-  /** Id of the turn that wrote the row last, and of the turn that created it. */
+  /** Id of the turn that wrote the row last, and of the turn that created it. A person's decision is bound to the first. */
   readonly turn: string;
   readonly born: string;
   readonly state: OperationState;

@@ -65,6 +65,10 @@ function after(...outcomes: AttemptResult[]): History {
   }, noHistory);
 }
 
+function absentAt(history: History, counts: 'inside-window' | 'finally'): History {
+  return lookupAnswered(history, absent(), counts);
+}
+
 function withArrivalLimit(policy: Policy, arrivalLimitMs: number): Policy {
   return { ...policy, lookup: { ...lookup, arrivalLimitMs } };
 }
@@ -180,6 +184,15 @@ describe('the failure of an operation', () => {
     ['no attempt is left and one is unproven', after(lost, notApplied('429'), notApplied('429')), null],
     ['one is unproven and it is cancelled', cancelled(after(lost)), null],
     ['one is unproven and one was refused', after(lost, failed('declined')), null],
+    ['one was absent and may arrive, and none is left', absentAt(after(lost, lost, lost), 'inside-window'), null],
+    ['one was absent and may arrive, and it is cancelled', cancelled(absentAt(after(lost), 'inside-window')), null],
+    [
+      'one was absent and may arrive, and the next was refused',
+      attemptLearnt(attemptStarted(absentAt(after(lost), 'inside-window')), 2, failed('declined')),
+      null,
+    ],
+    ['one was absent for good, and none is left', absentAt(after(lost, lost, lost), 'finally'), 'attempts-exhausted'],
+    ['one was absent for good, and it is cancelled', cancelled(absentAt(after(lost), 'finally')), 'cancelled'],
     ['it happened', after(succeeded('receipt')), null],
     ['it happened and is cancelled', cancelled(after(succeeded('receipt'))), null],
     ['it happened and nobody can read the answer', after(unreadable), null],
@@ -359,6 +372,15 @@ describe('looking up further', () => {
     ['window over, with an arrival limit to wait for', withArrivalLimit(both, 100), visibleFrom, null],
   ])('after an absence: %s', (_, policy, beganAt, expected) => {
     const reason = lookupGivesUp(after(lost), policy, { ...facts, now: 6_000 }, { type: 'absent', beganAt });
+
+    expect(reason).toBe(expected);
+  });
+
+  test.each([
+    ['one millisecond before the window ends', 4_999, 'absent-not-final'],
+    ['exactly when the window ends', 5_000, 'window-passed'],
+  ])('after an absence that allows no other attempt, %s', (_, now, expected) => {
+    const reason = lookupGivesUp(after(lost), both, { ...facts, now }, { type: 'absent', beganAt: visibleFrom });
 
     expect(reason).toBe(expected);
   });

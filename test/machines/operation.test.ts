@@ -21,9 +21,10 @@ import type { EscalationReason, OperationState } from '../../src/domain/operatio
 import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
 import { type Facts, type Policy, REFUSED_SENDS_MAX, startMayBeLost } from '../../src/domain/policy.ts';
 
+const lookup = { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 } as const;
 const both: Policy = {
   keyRetentionMs: 86_400_000,
-  lookup: { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 },
+  lookup,
   timeoutMs: 10_000,
   sendWithinMs: 5_000,
   retry: { attempts: 3, backoff: 'fixed', delayMs: 1_000, maxDelayMs: 1_000, jitter: 'none' },
@@ -32,6 +33,9 @@ const both: Policy = {
 const retentionOnly: Policy = { ...both, lookup: null };
 const lookupOnly: Policy = { ...both, keyRetentionMs: null };
 const neither: Policy = { ...both, keyRetentionMs: null, lookup: null };
+/** What was sent has arrived by the end of its attempt, or never will. */
+const limited: Policy = { ...both, lookup: { ...lookup, arrivalLimitMs: 0 } };
+const windowOpen: Facts = { now: 90_000, sendBy: 5_000, windowEndsAt: 86_400_000, lostStartOn: null, random: 0.5 };
 const windowOver: Facts = { now: 90_000_000, sendBy: 5_000, windowEndsAt: 86_400_000, lostStartOn: null, random: 0.5 };
 const lookupsOver: Facts = {
   now: 900_000_000,
@@ -264,8 +268,8 @@ describe('an operation whose reply was lost, at a provider that can be asked', (
     expect(operation.history.lookups).toBe(4);
   });
 
-  test('fails when it was found absent and no attempt is left', async () => {
-    const operation = play({ policy: onceMore(both, 1), attempts: [lost], lookups: [absent()] });
+  test('fails when it was found absent for good and no attempt is left', async () => {
+    const operation = play({ policy: onceMore(limited, 1), attempts: [lost], lookups: [absent()] });
 
     await operation.rest();
 
@@ -274,6 +278,7 @@ describe('an operation whose reply was lost, at a provider that can be asked', (
 
   test.each<[string, Script['lookups'], Facts, Policy, EscalationReason]>([
     ['the absence is not final', [absent()], windowOver, lookupOnly, 'absent-not-final'],
+    ['it may still arrive and no attempt is left', [absent()], windowOpen, onceMore(both, 1), 'absent-not-final'],
     ['the window is over', [absent()], windowOver, both, 'window-passed'],
     ['the look-ups went on for too long', [inconclusive()], lookupsOver, both, 'lookup-exhausted'],
     ['the look-up only ever threw', ['throws'], lookupsOver, both, 'lookup-exhausted'],
@@ -480,12 +485,22 @@ describe('an operation that is cancelled', () => {
   });
 
   test('while its reply is unknown, is not sent again', async () => {
-    const operation = play({ attempts: [lost, receipt], lookups: [inconclusive(), absent()] });
+    const operation = play({ policy: limited, attempts: [lost, receipt], lookups: [inconclusive(), absent()] });
     await operation.tell(due, cancel);
 
     await operation.rest();
 
     expect(operation.told).toBe('failed: cancelled');
+    expect(operation.history.attempts).toHaveLength(1);
+  });
+
+  test('while its reply is unknown, is handed to a person when it may still arrive', async () => {
+    const operation = play({ attempts: [lost, receipt], lookups: [inconclusive(), absent()] });
+    await operation.tell(due, cancel);
+
+    await operation.rest();
+
+    expect(operation.told).toBe('escalated: absent-not-final');
     expect(operation.history.attempts).toHaveLength(1);
   });
 
@@ -507,12 +522,15 @@ describe('an operation that is cancelled', () => {
     expect([last.value, last.context.reason]).toEqual(['escalated', 'no-lookup']);
   });
 
-  test('after it was found absent, fails as cancelled', () => {
-    const waiting = stateAt('pending', { attempts: [lost], lookups: [absent()] });
+  test.each<[string, Policy, string[]]>([
+    ['for good, fails as cancelled', limited, ['failed', 'cancelled']],
+    ['and may still arrive, is looked up again', both, ['reconciling']],
+  ])('after it was found absent %s', (_, policy, told) => {
+    const waiting = stateAt('pending', { policy, attempts: [lost], lookups: [absent()] });
 
     const [last] = transition(operationMachine, waiting, cancel);
 
-    expect([last.value, last.context.code]).toEqual(['failed', 'cancelled']);
+    expect([last.value, last.context.code].filter(Boolean)).toEqual(told);
   });
 });
 
@@ -606,12 +624,17 @@ describe('an operation of which a fail-over may have lost a start', () => {
     expect(states).toEqual([told]);
   });
 
-  test('and that is cancelled fails once its absence counts', () => {
-    const waiting = stateAt('pending', {});
+  test('and that is cancelled fails once its absence is final', () => {
+    const policies = [limited, both];
 
-    const states = after(waiting, [cancel, lostStart], [lookupDone(absent(), 99_000), visible]);
+    const states = policies.map((policy) =>
+      after(stateAt('pending', { policy }), [cancel, lostStart], [lookupDone(absent(), 99_000), visible]),
+    );
 
-    expect(states).toEqual(['reconciling', 'failed: cancelled']);
+    expect(states).toEqual([
+      ['reconciling', 'failed: cancelled'],
+      ['reconciling', 'escalated: absent-not-final'],
+    ]);
   });
 
   test.each<[string, AttemptResult]>([
@@ -627,8 +650,8 @@ describe('an operation of which a fail-over may have lost a start', () => {
     expect(states).toEqual(['unknown', 'escalated: timeline-changed', 'escalated: timeline-changed']);
   });
 
-  test('fails as refused when nothing else is found', () => {
-    const waiting = stateAt('pending', {});
+  test('fails as refused when nothing else is found, and can arrive no more', () => {
+    const waiting = stateAt('pending', { policy: limited });
 
     const states = after(
       waiting,
@@ -641,7 +664,8 @@ describe('an operation of which a fail-over may have lost a start', () => {
   });
 
   test('is asked about for the lost one as well when it was in doubt already', () => {
-    const asking = stateAt('reconciling', { policy: onceMore(both, 1), attempts: [lost], lookups: [inconclusive()] });
+    const policy = onceMore(limited, 1);
+    const asking = stateAt('reconciling', { policy, attempts: [lost], lookups: [inconclusive()] });
     const beforeItCounts = { ...visible, sendBy: 105_000 };
 
     const states = after(
@@ -941,7 +965,7 @@ describe('an effect that is taken back', () => {
 });
 
 describe('an inverse', () => {
-  const inverse: Policy = { ...onceMore(both, 1), inverse: true };
+  const inverse: Policy = { ...onceMore(limited, 1), inverse: true };
 
   test.each<[string, Script]>([
     ['not applied', { policy: inverse, attempts: [notApplied('429')] }],
@@ -1430,8 +1454,7 @@ const invariants: Record<string, (seen: Seen) => boolean> = {
   'only a person fails what is not proven to have failed': (seen) =>
     !entered(seen, 'failed') ||
     seen.event.type === 'verdict.given' ||
-    (!hasProvenEffect(seen.after.context.history) &&
-      seen.after.context.history.attempts.every(({ standing }) => standing !== 'open' && standing !== 'unproven')),
+    (!hasProvenEffect(seen.after.context.history) && !isUnproven(seen.after.context.history)),
   'it succeeds only with a result': (seen) => !entered(seen, 'succeeded') || seen.after.context.history.result !== null,
   'an inverse never runs out of attempts by itself': ({ after }) =>
     !after.context.policy.inverse || after.context.code !== 'attempts-exhausted',

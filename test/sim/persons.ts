@@ -1,6 +1,7 @@
 /**
  * The people on call. They read the list of doubts, look at the provider's ledger when nothing about the order can
- * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late.
+ * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late, because
+ * what they read in the list is some time ago.
  */
 
 import { isSagacityError } from '../../src/domain/errors.ts';
@@ -32,14 +33,22 @@ export class Persons {
     if (process === null) return;
     process.orchestrator.operator.doubts().then(
       (doubts) => {
-        for (const doubt of doubts) if (doubt.state === 'escalated') this.#decide(process, doubt);
+        for (const doubt of doubts) if (doubt.state === 'escalated') this.#think(doubt);
       },
       (error: unknown) => this.#failed('doubts', error),
     );
   }
 
-  #decide(process: Process, doubt: Doubt): void {
+  #think(doubt: Doubt): void {
+    const { chance, agenda, healed } = this.#course;
+    const isSlow = !healed && chance.is(0.5);
+    agenda.after(isSlow ? chance.between(0, SLOWEST_MS) : 0, () => this.#decide(doubt));
+  }
+
+  #decide(doubt: Doubt): void {
     const { chance } = this.#course;
+    const process = this.#anybody();
+    if (process === null) return;
     const subject = subjectOf(doubt.action, { tenant: doubt.tenant, order: doubt.key });
     if (this.#mayStillArrive(subject)) return;
     const { id, tenant, seen } = doubt;
@@ -77,6 +86,9 @@ export class Persons {
     if (!isLate && !isExpected(error)) this.#course.violated(what, messageOf(error));
   }
 }
+
+/** So long ago a person may have read what they decide. */
+const SLOWEST_MS = 60_000;
 
 /** A person waits for this long after the last request could have left. */
 const LONGEST_MS = 10_000;

@@ -182,6 +182,9 @@ const namedAndDeaf = { honoursAbort: false, namesRecords: true } as const;
 /** Told late, and asked often. */
 const limited = { visibleWithinMs: 0, arrivalLimitMs: 15_000, everyMs: 500, giveUpAfterMs: 60_000 } as const;
 
+/** Shown late, and given up early. */
+const slow = { visibleWithinMs: 4_000, arrivalLimitMs: null, everyMs: 500, giveUpAfterMs: 4_500 } as const;
+
 /** Nothing befalls the database, the processes or the network by itself. */
 const calm = Object.fromEntries(faults.map((fault) => [fault, 0]));
 
@@ -219,6 +222,14 @@ const stories: readonly [Story, ...Story[]] = [
       { crash: 0, 'crash-at-a-call': 0, failover: 0 },
     )(plan),
     ...{ latencyMs: 1_000, events: 1_500, workers: 1, sweepEveryMs: 10_000, exclusive: true },
+  }),
+  // Nobody hears of a refusal, a person has it tried again, and the books show the refusal before they show the charge.
+  (plan) => ({
+    ...bent(
+      { keyRetentionMs: null, lookup: slow, timeoutMs: 1_000, attempts: 1, honoursAbort: true, showsRefusals: true },
+      { ...calm, refused: 0.5, 'reply-lost': 0.8, 'lookup-inconclusive': 0.7, 'lookup-lag': 0.9, decision: 0.9 },
+    )(plan),
+    events: 1_500,
   }),
   // The database loses what was sent while the customer changes his mind.
   bent(

@@ -37,9 +37,12 @@ interface Remembered {
   readonly answer: { readonly effect: Effect } | { readonly refusal: string };
 }
 
-/** A request that has been sent and can still take effect. */
+/** A request that has been sent and has not arrived yet. */
 interface UnderWay {
   readonly subject: string;
+  readonly promised: Promised;
+  readonly idempotencyKey: string;
+  readonly arrivesAt: number;
 }
 
 /** What an order is called everywhere in the simulator: two tenants may have orders of one name. */
@@ -54,6 +57,8 @@ export class Provider {
   readonly #course: Course;
   readonly #watch: Watch;
   readonly #memory = new Map<string, Remembered>();
+  /** By key. They stay in the books, whatever comes later. */
+  readonly #refusals = new Map<string, string>();
   readonly #underWay = new Set<UnderWay>();
   readonly #firstCallAt = new Map<string, number>();
 
@@ -66,9 +71,13 @@ export class Provider {
     return this.ledger.filter((effect) => effect.subject === subject);
   }
 
-  /** Whether a request about it can still take effect. */
+  /** Whether a request about it can still take effect: not one whose key is given the answer that it was given before. */
   isUnderWay(subject: string): boolean {
-    return [...this.#underWay].some((request) => request.subject === subject);
+    return [...this.#underWay].some(
+      (request) =>
+        request.subject === subject &&
+        this.#answerTo(request.promised, request.idempotencyKey, request.arrivesAt) === null,
+    );
   }
 
   execute(
@@ -97,9 +106,10 @@ export class Provider {
         if (chance.is(0.5)) fails(chance.between(0, promised.timeoutMs), 'socket hang up');
         return;
       }
-      const request = { subject };
+      const travelMs = this.#travelMs(promised, firstCallAt);
+      const request: UnderWay = { subject, promised, idempotencyKey, arrivesAt: agenda.now + travelMs };
       this.#underWay.add(request);
-      agenda.after(this.#travelMs(promised, firstCallAt), () => {
+      agenda.after(travelMs, () => {
         this.#underWay.delete(request);
         const answer = this.#receive(promised, subject, input, idempotencyKey);
         if (course.strikes('error-after-effect')) return fails(chance.between(0, 50), 'HTTP 500');
@@ -144,10 +154,8 @@ export class Provider {
         );
         const [first, ...more] = seen.map((effect) => this.#told(promised, effect));
         if (first !== undefined) return answers(found(first, ...more));
-        const remembered = this.#memory.get(idempotencyKey)?.answer;
-        if (promised.showsRefusals && remembered !== undefined && 'refusal' in remembered) {
-          return answers(found<Charged, string>(failed(remembered.refusal)));
-        }
+        const refusal = this.#refusals.get(idempotencyKey);
+        if (promised.showsRefusals && refusal !== undefined) return answers(found<Charged, string>(failed(refusal)));
         answers(absent());
       });
     });
@@ -155,7 +163,7 @@ export class Provider {
 
   /**
    * How long a request travels. What comes later than its client waits stays within what the provider promises about
-   * that: its limit of arrival, its memory of the key; where it promises nothing, any time.
+   * that: its limit of arrival, or else its memory of the key; where it promises nothing, any time.
    */
   #travelMs(promised: Promised, firstCallAt: number): number {
     const { chance, agenda } = this.#course;
@@ -164,7 +172,6 @@ export class Provider {
     const latestMs = (() => {
       if (lookup !== null && lookup.arrivalLimitMs !== null) return timeoutMs + lookup.arrivalLimitMs;
       if (keyRetentionMs === null) return 300_000;
-      if (lookup !== null) return timeoutMs;
       return firstCallAt + keyRetentionMs - agenda.now - 1;
     })();
     return chance.between(0, Math.max(0, latestMs));
@@ -175,13 +182,9 @@ export class Provider {
     const { agenda } = course;
     if (course.strikes('not-applied')) return notApplied('HTTP 429');
     if (course.strikes('busy')) return unknown('HTTP 409: a request with this key is being processed');
-    const remembered = this.#memory.get(idempotencyKey);
-    const knows =
-      promised.keyRetentionMs !== null &&
-      remembered !== undefined &&
-      agenda.now < remembered.firstAt + promised.keyRetentionMs;
+    const answer = this.#answerTo(promised, idempotencyKey, agenda.now);
+    const knows = answer !== null;
     if (knows) {
-      const { answer } = remembered;
       if (!('effect' in answer)) return failed(answer.refusal);
       if (!course.strikes('executes-twice')) return this.#told(promised, answer.effect);
       this.liedAbout.add(subject);
@@ -191,11 +194,19 @@ export class Provider {
     }
     if (!knows && course.strikes('refused')) {
       this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
+      this.#refusals.set(idempotencyKey, 'card_declined');
       return failed('card_declined');
     }
     const effect = this.#charge(promised, subject, input, idempotencyKey);
     if (!knows) this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { effect } });
     return this.#told(promised, effect);
+  }
+
+  /** What was answered for a key that it still knows then, or null. */
+  #answerTo({ keyRetentionMs }: Promised, idempotencyKey: string, at: number): Remembered['answer'] | null {
+    const remembered = this.#memory.get(idempotencyKey);
+    const knows = keyRetentionMs !== null && remembered !== undefined && at < remembered.firstAt + keyRetentionMs;
+    return knows ? remembered.answer : null;
   }
 
   #charge(promised: Promised, subject: string, input: Order, idempotencyKey: string): Effect {

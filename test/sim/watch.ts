@@ -220,6 +220,7 @@ export class Watch {
     if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
     if (before !== null) this.#noteArrows(turn, before, row);
     for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);
+    for (const { kind, body } of turn.records) if (kind === 'verdict') this.#checkVerdict(subject, before, body);
     if (turn.records.some(({ kind }) => kind === 'verdict') && row.state === 'pending') {
       this.#grants.set(name, (this.#grants.get(name) ?? 0) + 1);
     }
@@ -269,6 +270,14 @@ export class Watch {
       tally.met(`fail-over: what had settled was ${contradicts ? 'contradicted' : 'confirmed'}`);
     if (kind === 'verdict' && accepted === false) tally.met('a decision refused');
     if (kind === 'cancel' && accepted === false) tally.met('cancelled too late');
+  }
+
+  /** A decision is obeyed on the history that the person has read, and on no other of as many turns. */
+  #checkVerdict(subject: string, before: Kept | null, body: unknown): void {
+    // Bodies are objects of the orchestrator's making.
+    const { accepted, seen } = body as Readonly<Record<string, unknown>>;
+    if (accepted !== true || seen === `${before?.revision}.${before?.turn}`) return;
+    this.#wrong('I19', `a decision on ${String(seen)} was applied to ${subject}, whose history is another one`);
   }
 
   #turnRefused(turn: Turn): void {

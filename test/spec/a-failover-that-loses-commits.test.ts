@@ -14,9 +14,10 @@ import {
   type Orchestrator,
   type Run,
 } from 'sagacity';
+import type { OperationRow } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
 import { birth, failingOver, type FailingOver, isClaim, nth } from '../support/failing-over.ts';
-import { gate, interrupted } from '../support/interrupted.ts';
+import { gate, interrupted, overlay } from '../support/interrupted.ts';
 import {
   type Charge,
   timedShop,
@@ -383,7 +384,7 @@ describe.each<readonly [string, (sender: Orchestrator<true>, run: ChargeRun) => 
   });
 
   test.each<readonly [Kind, Ending]>([
-    ['a key and a look-up', ['failed: cancelled', 0, 1]],
+    ['a key and a look-up', ['escalated: absent-not-final', 0, 1]],
     ['a key', ['escalated: timeline-changed', 0, 1]],
     ['a look-up', ['escalated: absent-not-final', 0, 1]],
     ['a look-up and an arrival limit', ['failed: cancelled', 0, 1]],
@@ -443,7 +444,7 @@ describe('a charge that was sent after a fail-over, and whose reply comes late',
   test('fails by it, for it speaks of no attempt that is lost', async () => {
     const reply = gate();
     let sent = 0;
-    await opened(kinds['a key and a look-up'], async (context, send) => {
+    await opened(kinds['a look-up and an arrival limit'], async (context, send) => {
       sent += 1;
       if (sent === 1) throw new Error('The connection was refused.');
       await reply.pass();
@@ -633,5 +634,65 @@ describe('a process that writes a log', () => {
     expect(new Set(ended)).toEqual(new Set(['succeeded']));
     expect(await shop.provider.records()).toHaveLength(20);
     expect(said).toEqual([expect.objectContaining({ before: 'timeline-1', timeline: 'timeline-2' })]);
+  });
+});
+
+describe('a person who read the history that is lost', () => {
+  /** The same charge escalates twice, once on each timeline, and both times after as many turns. */
+  async function readBefore(): Promise<{
+    run: ChargeRun;
+    seen: string;
+    lost: OperationRow;
+    owner: Orchestrator<true>;
+  }> {
+    await opened(kinds.nothing);
+    await shop.provider.calls(['commit-then-drop']);
+    const run = await acceptedAndSent();
+    await reached(run, 'escalated');
+    const [read] = await process().operator.doubts();
+    const lost = await database.store.read(run);
+    if (read === undefined || lost === null) throw new Error('Nobody is asked.');
+    database.failOver(nth(1, 'end'));
+    const owner = await working();
+    await shop.pass('1m');
+    const row = await database.store.read(run);
+    expect(row).toMatchObject({ state: 'escalated', revision: lost.revision });
+    expect(row?.turn).not.toBe(lost.turn);
+    return { run, seen: read.seen, lost, owner };
+  }
+
+  const decision = { by: 'on-call', evidence: 'the books of the bank' };
+
+  test('is refused on another history of as many turns, and nothing changes', async () => {
+    const { run, seen, owner } = await readBefore();
+    const before = await database.store.read(run);
+
+    const deciding = owner.operator.resolve(run.id, notApplied('not in the books'), { ...decision, seen });
+
+    await expect(deciding).rejects.toMatchObject({ code: 'RESOLUTION_REFUSED', facts: { id: run.id, seen } });
+    expect(await database.store.read(run)).toEqual({ ...before, now: shop.clock.now() });
+    expect(await endOf(run)).toEqual(['escalated: timeline-changed', 1, 1]);
+  });
+
+  test('is refused where the decision is applied, by a process that reads the old history still', async () => {
+    const { run, seen, lost } = await readBefore();
+    const behind = shop.another({ store: overlay(database.store, { read: async () => lost }), definitions: [charge] });
+
+    const deciding = behind.operator.resolve(run.id, notApplied('not in the books'), { ...decision, seen });
+    const refusal = deciding.catch((error: unknown) => error);
+    await shop.pass('5s');
+
+    expect(await refusal).toMatchObject({ code: 'RESOLUTION_REFUSED', facts: { seen } });
+    expect((await run.history()).at(-1)).toMatchObject({ kind: 'verdict', facts: { seen, accepted: false } });
+    expect(await endOf(run)).toEqual(['escalated: timeline-changed', 1, 1]);
+  });
+
+  test('decides once they have read what it says now', async () => {
+    const { run, owner } = await readBefore();
+    const [read] = await owner.operator.doubts();
+
+    await owner.operator.resolve(run.id, failed('card_declined'), { ...decision, seen: read?.seen ?? '' });
+
+    expect(await endOf(run)).toEqual(['failed: card_declined', 1, 1]);
   });
 });

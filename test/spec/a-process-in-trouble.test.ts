@@ -316,7 +316,7 @@ describe('a person who goes on changing a decision', () => {
     await clock.advance('20s');
     const [doubt] = await orchestrator.operator.doubts();
     const output = { taken: 1 };
-    const decision = { by: 'on-call', evidence: 'record ch_1', seen: doubt?.seen ?? 0 };
+    const decision = { by: 'on-call', evidence: 'record ch_1', seen: doubt?.seen ?? '' };
 
     const deciding = orchestrator.operator.resolve(run.id, succeeded(output), decision);
     output.taken = 999;

@@ -24,9 +24,13 @@ const bodies: readonly [string, Json][] = [
   ['evidence without an outcome', { kind: 'evidence', attempt: 1 }],
   ['evidence of an outcome that is not known', { kind: 'evidence', attempt: 1, outcome: { type: 'reversed' } }],
   ['evidence of a success without an output', { kind: 'evidence', attempt: 1, outcome: { type: 'succeeded' } }],
-  ['a verdict without an outcome', { kind: 'verdict', by: 'operator-3', evidence: 'x', seen: 2 }],
-  ['a verdict on no history number', { kind: 'verdict', by: 'operator-3', outcome: { type: 'look-up' } }],
-  ['a verdict that says unknown', { kind: 'verdict', by: 'x', seen: 2, outcome: { type: 'unknown', reason: 'x' } }],
+  ['a verdict without an outcome', { kind: 'verdict', by: 'operator-3', evidence: 'x', seen: '2.turn' }],
+  ['a verdict on a history of an earlier form', { kind: 'verdict', by: 'x', seen: 2, outcome: { type: 'look-up' } }],
+  ['a verdict on no history', { kind: 'verdict', by: 'operator-3', outcome: { type: 'look-up' } }],
+  [
+    'a verdict that says unknown',
+    { kind: 'verdict', by: 'x', seen: '2.turn', outcome: { type: 'unknown', reason: 'x' } },
+  ],
   ['a cancellation by nobody', { kind: 'cancel' }],
 ];
 
@@ -68,7 +72,7 @@ describe('a hand-over that this version cannot read', () => {
     const [doubt] = await shop.orchestrator.operator.doubts();
 
     await shop.orchestrator.operator.resolve(run.id, succeeded({ chargeId: 'payment_1' }), {
-      ...{ by: 'operator-3', evidence: 'seen in the dashboard', seen: doubt?.seen ?? -1 },
+      ...{ by: 'operator-3', evidence: 'seen in the dashboard', seen: doubt?.seen ?? '' },
     });
     await handOver(run, 'late-1', toBody({ kind: 'evidence', source: 'late-result', attempt: 1, outcome: refused }));
     await shop.pass('1m');

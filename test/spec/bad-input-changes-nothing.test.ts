@@ -198,7 +198,7 @@ describe('an id that no operation can have', () => {
     const { operator } = orchestrator;
     // Callers without a compiler can name anything.
     const id = given as string;
-    const decision = { by: 'the shop', evidence: 'the books', seen: 1 };
+    const decision = { by: 'the shop', evidence: 'the books', seen: '1.turn' };
 
     const asked = await Promise.all([
       refusalOf(orchestrator.run(id)),
@@ -284,8 +284,8 @@ describe('an orchestrator that could not work', () => {
       orchestrator.run('op_1'),
       orchestrator.cancel('op_1', { by: 'the shop', reason: 'a mistake' }),
       orchestrator.operator.doubts(),
-      orchestrator.operator.resolve('op_1', succeeded(null), { by: 'Ada', evidence: 'a mail', seen: 1 }),
-      orchestrator.operator.lookUp('op_1', { by: 'Ada', evidence: 'a mail', seen: 1 }),
+      orchestrator.operator.resolve('op_1', succeeded(null), { by: 'Ada', evidence: 'a mail', seen: '1.turn' }),
+      orchestrator.operator.lookUp('op_1', { by: 'Ada', evidence: 'a mail', seen: '1.turn' }),
     ];
 
     const ends = await Promise.allSettled(calls);

@@ -71,6 +71,7 @@ describe('a charge that is in flight', () => {
   test('is aborted, and fails as cancelled once its absence is proven', async () => {
     const sending = gate();
     shop = await stage({
+      lookup: { arrivalLimit: '1m' },
       steps: [
         ({ abortSignal }) => {
           sending.open();
@@ -83,7 +84,7 @@ describe('a charge that is in flight', () => {
 
     const cancelled = await shop.orchestrator.cancel(run.id, who);
     await reached(run, 'reconciling');
-    await shop.pass('2m');
+    await shop.pass('3m');
 
     expect(cancelled).toEqual({ status: 'accepted' });
     expect(await now(run)).toEqual({ status: 'failed', code: 'cancelled' });
@@ -141,19 +142,34 @@ describe('a charge that is in flight', () => {
 
 describe('a charge whose outcome is unknown', () => {
   test('fails as cancelled once its absence is proven, and is not sent again', async () => {
+    shop = await stage({ lookup: { arrivalLimit: '1m' } });
+    await shop.provider.calls(['drop']);
+    const run = await shop.orchestrator.submit(shop.charge, order);
+    await reached(run, 'reconciling');
+
+    const cancelled = await shop.orchestrator.cancel(run.id, who);
+    await shop.pass('90s');
+    const meanwhile = await run.status();
+    await shop.pass('90s');
+
+    expect(cancelled).toEqual({ status: 'accepted' });
+    expect(meanwhile).toBe('reconciling');
+    expect(await now(run)).toEqual({ status: 'failed', code: 'cancelled' });
+    expect(await provider()).toEqual([]);
+    expect(await keysSent(shop.provider)).toHaveLength(1);
+  });
+
+  test('is handed to a person when it is absent and may still arrive, and is not sent again', async () => {
     shop = await stage();
     await shop.provider.calls(['drop']);
     const run = await shop.orchestrator.submit(shop.charge, order);
     await reached(run, 'reconciling');
 
     const cancelled = await shop.orchestrator.cancel(run.id, who);
-    const meanwhile = await run.status();
     await shop.pass('2m');
 
     expect(cancelled).toEqual({ status: 'accepted' });
-    expect(meanwhile).toBe('reconciling');
-    expect(await now(run)).toEqual({ status: 'failed', code: 'cancelled' });
-    expect(await provider()).toEqual([]);
+    expect(await now(run)).toEqual({ status: 'escalated', reason: 'absent-not-final' });
     expect(await keysSent(shop.provider)).toHaveLength(1);
   });
 
@@ -198,7 +214,7 @@ describe('a charge whose outcome is unknown', () => {
     const meanwhile = await run.status();
     const [doubt] = await shop.orchestrator.operator.doubts();
     await shop.orchestrator.operator.resolve(run.id, notApplied('the dashboard shows nothing'), {
-      ...{ by: who.by, evidence: 'the dashboard', seen: doubt?.seen ?? 0 },
+      ...{ by: who.by, evidence: 'the dashboard', seen: doubt?.seen ?? '' },
     });
     await shop.pass('10m');
 

@@ -45,6 +45,7 @@ describe.each(['before', 'after'] as const)('a process that dies %s a turn is wr
       return new Promise<never>(() => {});
     };
     shop = await timedShop({
+      lookup: { arrivalLimit: '1m' },
       seen(store) {
         dying = severable(store);
         return interrupted(dying, { [side]: dieAtTurn });
@@ -57,7 +58,7 @@ describe.each(['before', 'after'] as const)('a process that dies %s a turn is wr
     await shop.another().start();
     await shop.pass('2s');
     const soonAfter = await audit(shop.store);
-    await shop.pass('3m', '2s');
+    await shop.pass('5m', '2s');
 
     expect(soonAfter).toEqual([]);
     await expectEverythingSettled();
@@ -119,7 +120,8 @@ describe('an operation whose owner cannot read what was handed over to it', () =
   test('is taken up again as soon as it can be read', async () => {
     let away = false;
     const reads = outages['reads nothing']?.(() => away);
-    shop = await timedShop({ shared: true, ...(reads === undefined ? {} : { seen: reads }) });
+    const lookup = { arrivalLimit: '1m' } as const;
+    shop = await timedShop({ shared: true, lookup, ...(reads === undefined ? {} : { seen: reads }) });
     await shop.provider.calls(['drop']);
     const run = await shop.orchestrator.submit(shop.charge, { orderId: 'order-17', amount: 5 });
     await shop.pass('1s');

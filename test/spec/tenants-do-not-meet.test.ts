@@ -70,7 +70,7 @@ describe.each(Object.entries(stores))('two shops with the same order number (%s)
     await provider.faults(['commit-then-drop']);
     const run = await orchestrator.submit(deaf, order, one);
     await run.result({ within: '10s' });
-    const decision = { by: 'on-call', evidence: 'the list of the bank', seen: 1, ...two };
+    const decision = { by: 'on-call', evidence: 'the list of the bank', seen: '1.turn', ...two };
 
     const codes = [
       await codeOf(orchestrator.run(run.id, two)),

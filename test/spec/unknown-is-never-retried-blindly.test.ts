@@ -20,10 +20,10 @@ async function charged(
   return shop.orchestrator.submit(shop.charge, payment);
 }
 
-async function seenOf(run: ChargeRun): Promise<number> {
+async function seenOf(run: ChargeRun): Promise<string> {
   const [doubt] = await shop.orchestrator.operator.doubts();
   expect(doubt?.id).toBe(run.id);
-  return doubt?.seen ?? -1;
+  return doubt?.seen ?? '';
 }
 
 const who = { by: 'operator-3', evidence: 'seen in the dashboard' };
@@ -105,6 +105,32 @@ describe('an unknown outcome whose look-up finds nothing', () => {
     expect(await shop.provider.records()).toHaveLength(1);
     await expectOneKey(2);
   });
+
+  test.each<[string, { attempts?: number; cancelled?: boolean }]>([
+    ['no attempts are left', { attempts: 1 }],
+    ['it is to be given up', { cancelled: true }],
+  ])(
+    'is no failure when %s: the request may still arrive, and a person is asked',
+    async (_, { cancelled, ...policy }) => {
+      const run = await charged('late(120000)', policy);
+      await reached(run, 'reconciling');
+      if (cancelled === true) {
+        await shop.orchestrator.cancel(run.id, { by: 'the customer', reason: 'ordered twice', within: 0 });
+      }
+      await shop.pass('90s');
+      const waiting = await run.result({ within: 0 });
+      const before = await shop.provider.records();
+
+      expect([waiting, before.length]).toEqual([{ status: 'escalated', reason: 'absent-not-final' }, 0]);
+      await shop.pass('1m');
+      await shop.orchestrator.operator.lookUp(run.id, { ...who, seen: await seenOf(run), within: 0 });
+      await shop.pass('10s');
+
+      expect(await run.status()).toBe('succeeded');
+      expect(await shop.provider.records()).toHaveLength(1);
+      await expectOneKey(1);
+    },
+  );
 
   test('is handed to a person when the provider does not know keys, for an absence is not final', async () => {
     const run = await charged('drop', { keyRetention: 'none' });

@@ -4,7 +4,7 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { failed, notApplied, type Run, succeeded } from 'sagacity';
+import { failed, type Finding, found, inconclusive, notApplied, type Run, succeeded } from 'sagacity';
 import { charges, gate, type Step } from '../support/scripted-charge.ts';
 import { keysSent, now, type Stage, stage, statesOf } from '../support/stage.ts';
 import { order } from '../support/stage-in.ts';
@@ -74,15 +74,50 @@ describe('a second send that was not applied after the reply to the first was lo
   });
 
   test('exhausts it once the first was looked up and proven absent', async () => {
-    shop = await stage({ attempts: 2, steps: [charges, () => notApplied('429 Too Many Requests')] });
+    const steps = [charges, () => notApplied('429 Too Many Requests')];
+    shop = await stage({ attempts: 2, steps, lookup: { arrivalLimit: '1m' } });
     await shop.provider.calls(['drop']);
 
     const run = await shop.orchestrator.submit(shop.charge, order);
     await reached(run, 'reconciling');
-    await shop.pass('2m');
+    await shop.pass('4m');
 
     expect(await shop.provider.records()).toHaveLength(0);
     expect(await now(run)).toEqual({ status: 'failed', code: 'attempts-exhausted' });
+  });
+});
+
+describe('a refusal that a look-up shows after a person had said that the first send was not applied', () => {
+  test('is not taken for the answer to the second one, which took effect', async () => {
+    let shows: Finding = inconclusive('the books are closed');
+    shop = await stage({
+      keyRetention: 'none',
+      lookup: { every: '1s', giveUpAfter: '1m', ask: () => shows },
+      steps: [
+        () => {
+          throw new Error('socket hang up');
+        },
+        async ({ send }) => {
+          await send();
+          throw new Error('socket hang up');
+        },
+      ],
+    });
+    const run = await shop.orchestrator.submit(shop.charge, order);
+    await reached(run, 'reconciling');
+    await shop.pass('3m');
+    const [doubt] = await shop.orchestrator.operator.doubts();
+
+    // Declined, and not a word of it reached anybody before the person asked.
+    shows = found(failed('card_declined'));
+    await shop.orchestrator.operator.resolve(run.id, notApplied('it is not in the books'), {
+      ...{ by: 'on-call', evidence: 'the books of this morning', seen: doubt?.seen ?? '' },
+    });
+    await shop.pass('3m');
+
+    expect(await shop.provider.records()).toHaveLength(1);
+    expect(await now(run)).toEqual({ status: 'escalated', reason: 'lookup-exhausted' });
+    expect(await statesOf(run)).not.toContain('failed');
   });
 });
 

@@ -49,11 +49,11 @@ export class Decisions {
   }
 
   /** `name` tells the happening apart from every other one that can happen to this position. */
-  advance(from: Position, revision: number, happening: OperationHappening, name: string, times: Times): Decided | null {
+  advance(from: Position, seen: string, happening: OperationHappening, name: string, times: Times): Decided | null {
     const { now, sendBy, windowEndsAt } = times;
     const question = `${from.id} ${name} ${since(sendBy, now)} ${since(windowEndsAt, now)}`;
     return this.#asked(question, () =>
-      this.#rulings.advance(this.#rulings.kernel, from.row, revision, happening, factsOf(times)),
+      this.#rulings.advance(this.#rulings.kernel, from.row, seen, happening, factsOf(times)),
     );
   }
 

@@ -23,9 +23,9 @@ function writing(applyTurn: Apply): Defect {
 
 /** What nobody knows is taken for something else. */
 function unknownAs(result: { type: 'failed'; code: string } | { type: 'not-applied'; reason: string }): Defect {
-  return advancing((kernel, row, revision, happening, facts) => {
+  return advancing((kernel, row, seen, happening, facts) => {
     const isUnknown = happening.type === 'attempt.ended' && happening.result.type === 'unknown';
-    return shipped.advance(kernel, row, revision, isUnknown ? { ...happening, result } : happening, facts);
+    return shipped.advance(kernel, row, seen, isUnknown ? { ...happening, result } : happening, facts);
   });
 }
 
@@ -34,9 +34,9 @@ export const aTimeoutIsAFailure = unknownAs({ type: 'failed', code: 'timed_out' 
 export const aTimeoutDidNothing = unknownAs({ type: 'not-applied', reason: 'timed out' });
 
 /** As if the request had been sent long before the look-up. */
-export const anAbsenceIsBelievedAtOnce = advancing((kernel, row, revision, happening, facts) => {
+export const anAbsenceIsBelievedAtOnce = advancing((kernel, row, seen, happening, facts) => {
   const longAgo = { ...facts, sendBy: facts.now - 3_600_000 };
-  return shipped.advance(kernel, row, revision, happening, happening.type === 'lookup.answered' ? longAgo : facts);
+  return shipped.advance(kernel, row, seen, happening, happening.type === 'lookup.answered' ? longAgo : facts);
 });
 
 /** Nothing in the chart, nor in the store, keeps an unproven attempt from being sent again. */
@@ -56,8 +56,8 @@ export const whatIsUnprovenIsSentAgain: Defect = {
 
 /** The window is never over, neither for the chart nor for the store. */
 export const theWindowNeverEnds: Defect = {
-  ...advancing((kernel, row, revision, happening, facts) =>
-    shipped.advance(kernel, row, revision, happening, { ...facts, windowEndsAt: null }),
+  ...advancing((kernel, row, seen, happening, facts) =>
+    shipped.advance(kernel, row, seen, happening, { ...facts, windowEndsAt: null }),
   ),
   ...writing((rows, turn, ...rest) =>
     shippedRules.applyTurn(rows, { ...turn, start: turn.start && { ...turn.start, insideWindow: false } }, ...rest),

@@ -5,7 +5,7 @@
  * What is bounded, and why little hides behind it:
  *  - Two attempts. A third start is left out and counted; the rules about several attempts fold over them.
  *  - Of crashes, orderly stops and workers that are not heard (two in all), a cancellation and a decision, no more than
- *    two in one path. Requests and replies that are lost or late, look-ups that cannot tell, and workers that are slow
+ *    two in one path, and no more than one where a key and a look-up stand side by side. Requests and replies that are lost or late, look-ups that cannot tell, and workers that are slow
  *    to do anything at all are not bounded.
  *  - Time goes in ticks, of which every time of a policy is a small number, and a distance that no rule compares any
  *    more counts as gone (`key.ts`).
@@ -53,9 +53,10 @@ export interface Story {
   readonly steps: readonly string[];
 }
 
-/** Times that a key and a limit of arrival set side by side make the most states by far: one disturbance less. */
+/** Times that a key and a look-up set side by side make the most states by far: one disturbance less. */
 function limitsOf(kind: Kind): Limits {
-  const disturbances = kind === 'key and look-up with a limit' ? 1 : 2;
+  const { keyRetentionMs, lookup } = KINDS[kind];
+  const disturbances = keyRetentionMs !== null && lookup !== null ? 1 : 2;
   return { attempts: 2, left: { disturbances, faults: 2, cancels: 1, verdicts: 1 } };
 }
 

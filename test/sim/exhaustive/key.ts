@@ -6,6 +6,7 @@
 
 import { isSettled } from '../../../src/domain/operation-state.ts';
 import type { Policy } from '../../../src/domain/policy.ts';
+import { seenOf } from '../../../src/orchestrator/handover.ts';
 import { TICK } from './kinds.ts';
 import type { Position } from './positions.ts';
 import type { Held, Left, Looking, Request, Slot, World } from './world.ts';
@@ -75,7 +76,8 @@ function storedKey(view: View, stored: Position, first: 0 | 1): string {
   const { world } = view;
   const { operation, handovers } = world.store;
   if (operation === null) return '-';
-  const { owner, revision } = operation;
+  const { owner } = operation;
+  const isNow = seenOf(operation);
   let key = `${stored.shape}${ownerOf(world, first, owner)}`;
   if (!isSettled(stored.state)) key += timesKey(view, operation);
   // Evidence is applied before everything else, whenever it was handed over.
@@ -85,8 +87,8 @@ function storedKey(view: View, stored: Position, first: 0 | 1): string {
   for (const { handover } of handovers.values()) {
     if (handover.handoverId.startsWith('evidence')) continue;
     // Written by `handsOver`. A decision on another history is refused, whatever it says.
-    const { seen } = handover.body as { seen?: number };
-    key += seen === undefined || seen === revision ? `|${handover.handoverId}` : '|verdict?';
+    const { seen } = handover.body as { seen?: string };
+    key += seen === undefined || seen === isNow ? `|${handover.handoverId}` : '|verdict?';
   }
   return key;
 }

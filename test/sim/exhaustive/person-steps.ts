@@ -4,6 +4,7 @@
  */
 
 import { isSettled } from '../../../src/domain/operation-state.ts';
+import { seenOf } from '../../../src/orchestrator/handover.ts';
 import { extra, type Found } from './found.ts';
 import { canStillTakeEffect } from './provider.ts';
 import { handsOver, proves, type Surroundings } from './worker.ts';
@@ -20,20 +21,20 @@ export function personSteps(around: Surroundings, world: World, found: Found): v
   const less = disturbed(world, 'verdicts');
   if (operation.state !== 'escalated' || less === null) return;
   const says = (outcome: Said) =>
-    found.add(`A person decides: ${outcome.type}`, decided(less, operation.revision, outcome), extra);
+    found.add(`A person decides: ${outcome.type}`, decided(less, seenOf(operation), outcome), extra);
   if (world.provider.effects.length > 0) says(proves.done);
   const mayCome = world.requests.some((one) => one.side === 'ready' || canStillTakeEffect(around.policy, world, one));
   if (world.provider.effects.length === 0 && !mayCome) {
     says(proves.declined);
-    // A refusal that is in the books is no reason to send again.
-    if (world.provider.refusedAt === null) says(proves.busy);
+    // Also against a refusal that is in the books: it is a reason to try once more.
+    says(proves.busy);
   }
   says({ type: 'look-up' });
 }
 
 type Said = typeof proves.done | typeof proves.declined | typeof proves.busy | { readonly type: 'look-up' };
 
-function decided(world: World, seen: number, outcome: Said): World {
+function decided(world: World, seen: string, outcome: Said): World {
   return handsOver(world, `verdict ${outcome.type}`, {
     kind: 'verdict',
     outcome,

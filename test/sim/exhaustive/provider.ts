@@ -60,14 +60,9 @@ export function isTooLate(policy: Policy, { provider, now }: World, { wire, left
   return now > leftAt + policy.timeoutMs && hasForgottenAnAnswer(policy, provider, now);
 }
 
-/**
- * How late a request may arrive, counted from the end of its attempt; null: nobody says. Where a key is retained and
- * nothing is said, an absence inside the window is taken for a proof, so that there a request that its client has given
- * up on is taken to arrive no more. Whoever knows better declares a limit of arrival.
- */
-function latenessOf({ keyRetentionMs, lookup }: Policy): number | null {
-  if (lookup === null) return null;
-  return lookup.arrivalLimitMs ?? (keyRetentionMs === null ? null : 0);
+/** How late a request may arrive, counted from the end of its attempt; null: nobody says, and it may at any time. */
+function latenessOf({ lookup }: Policy): number | null {
+  return lookup?.arrivalLimitMs ?? null;
 }
 
 function hasForgottenAnAnswer(policy: Policy, provider: Provider, now: number): boolean {

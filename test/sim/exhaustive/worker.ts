@@ -9,7 +9,7 @@ import { applyTurn, claim, handOver, shown } from '../../../src/adapters/memory/
 import type { AttemptResult } from '../../../src/domain/attempt.ts';
 import type { Policy } from '../../../src/domain/policy.ts';
 import type { OperationHappening } from '../../../src/orchestrator/advance.ts';
-import { toBody } from '../../../src/orchestrator/handover.ts';
+import { seenOf, toBody } from '../../../src/orchestrator/handover.ts';
 import type { Handover, OperationRow, Receipt, Start, Turn } from '../../../src/ports/store.ts';
 import type { Decided, Decisions, Times } from './decisions.ts';
 import { HEARTBEAT } from './kinds.ts';
@@ -210,16 +210,23 @@ export function applies(around: Surroundings, world: World, at: 0 | 1): World {
   const mine = first.slots[at].held;
   if (stored === null || mine === null || stored.handovers.length === 0) return first;
   const { handovers } = stored;
-  const name = handovers.map((handover) => heard(handover, mine.revision)).join();
+  const name = handovers.map((handover) => heard(handover, seenBy(mine))).join();
   const after = writes(around, first, at, { type: 'handed.over', handovers }, name).world;
   return after.slots[at].held?.position.history.cancelled === true ? aborted(after, at) : after;
 }
 
 /** A hand-over's id says all of it, save whether a decision was made on this history. */
-function heard({ handoverId, body }: Handover, revision: number): string {
+function heard({ handoverId, body }: Handover, isNow: string): string {
   // Written by `handsOver` below.
-  const { seen } = body as { seen?: number };
-  return `${handoverId}${seen === undefined || seen === revision ? '' : ' on another history'}`;
+  const { seen } = body as { seen?: string };
+  return `${handoverId}${seen === undefined || seen === isNow ? '' : ' on another history'}`;
+}
+
+/** No history is ever lost here, so that every turn has the same name. */
+const TURN = 'turn';
+
+function seenBy({ revision }: Held): string {
+  return seenOf({ revision, turn: TURN });
 }
 
 /** Gives back what neither is due nor under way. */
@@ -251,7 +258,7 @@ function writes(around: Surroundings, before: World, at: 0 | 1, happening: Opera
   for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
     const mine = world.slots[at].held;
     if (mine === null) return { world, written: false };
-    const made = around.decisions.advance(mine.position, mine.revision, happening, name, timesOf(mine, world.now));
+    const made = around.decisions.advance(mine.position, seenBy(mine), happening, name, timesOf(mine, world.now));
     if (made === null) return { world, written: false };
     const { position } = made;
     const waitMs = waitMsOf(mine, position, world.now);
@@ -324,7 +331,7 @@ function turnOf(
 ): Turn {
   const { position, records, takes, contradicted } = made;
   const { state, reason, snapshot, output } = position;
-  const fields = { turn: 'turn', state, reason, contradicted, snapshot, output, records, takes };
+  const fields = { turn: TURN, state, reason, contradicted, snapshot, output, records, takes };
   return { tenant: REF.tenant, ...as, ...fields };
 }
 

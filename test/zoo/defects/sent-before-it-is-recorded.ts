@@ -12,7 +12,7 @@ export const defect: Defect = {
         const was = held.aggregate;
         const { revision, now } = held.told;
         const times = { since: now, dueAt: null, firstStartedAt: now, sendBy: null, windowEndsAt: null };
-        held.aggregate = made.after({ revision: revision + 1, now, ...times });
+        held.aggregate = made.after({ revision: revision + 1, now, ...times }, turn.turn);
         this.#performAll(held, made.starts, stamp, hand);
         held.aggregate = was;
       }

@@ -70,6 +70,11 @@ export function stepKey({
   return JSON.stringify([saga, key, step]);
 }
 
+/** The key of the inverse of an operation: there is one ever. */
+export function undoKey(operation: string): string {
+  return `undo ${operation}`;
+}
+
 /** The id of a saga: `sg_` and 26 characters, from the same parts as an operation's under another prefix. */
 export function sagaId(scope: Scope): string {
   return `${SAGA_ID_PREFIX}${crockford(digest('sagacity.saga-id.v1', scope), 26)}`;

@@ -6,7 +6,7 @@
 import { fingerprintOf } from '../domain/canonical.ts';
 import { encode } from '../domain/codec.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { operationId, providerKey, sagaId, scopeOf, stepKey } from '../domain/idempotency.ts';
+import { operationId, providerKey, sagaId, type Scope, scopeOf, stepKey } from '../domain/idempotency.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
@@ -28,7 +28,8 @@ export function accept(definition: Operation, tenant: string, submitted: unknown
     : accepted(definition, tenant, input);
 }
 
-function accepted({ action, options, volatile }: Operation, tenant: string, input: unknown): Accepted {
+function accepted(definition: Operation, tenant: string, input: unknown): Accepted {
+  const { action, options } = definition;
   if (options.key === null) {
     throw definitionInvalid(
       `${action} has no key, so it cannot be submitted alone.`,
@@ -37,16 +38,27 @@ function accepted({ action, options, volatile }: Operation, tenant: string, inpu
     );
   }
   const scope = scopeOf(tenant, action, options.key({ input }));
-  const fingerprint = fingerprintOf(input, { volatile });
+  return { ref: { tenant, id: operationId(scope) }, birth: birthOf(scope, definition, input) };
+}
+
+/** What is recorded of an operation of this identity, with an input that its schema has let pass. */
+export function birthOf(scope: Scope, { volatile }: Operation, input: unknown): Birth {
   return {
-    ref: { tenant, id: operationId(scope) },
-    birth: {
-      ...scope,
-      providerKey: providerKey(scope),
-      fingerprint,
-      input: encode(input, { onUnsupported: 'refuse' }),
-    },
+    ...scope,
+    providerKey: providerKey(scope),
+    fingerprint: fingerprintOf(input, { volatile }),
+    input: encode(input, { onUnsupported: 'refuse' }),
   };
+}
+
+/** Through its schema, at once: a turn waits for nothing. */
+export function acceptedNow({ action, options }: Operation, given: unknown): unknown {
+  const input = validate(options.input, given, `The input of ${action}`);
+  if (input instanceof Promise) {
+    input.catch(() => {});
+    throw new Error(`The schema of ${action} is asynchronous, and here it has to answer at once.`);
+  }
+  return input;
 }
 
 export interface AcceptedSaga {

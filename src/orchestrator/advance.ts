@@ -168,7 +168,8 @@ function readable(handover: Handover): SaidOfOperation | null {
 }
 
 function isHandedOver(said: unknown): said is SaidOfOperation {
-  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by, effect, saga } = membersOf(said);
+  const { kind, attempt, timeline, changedAt, outcome, finding, seen, by, effect, saga, settledJoiners } =
+    membersOf(said);
   switch (kind) {
     case 'evidence':
       return (
@@ -184,6 +185,8 @@ function isHandedOver(said: unknown): said is SaidOfOperation {
       return typeof by === 'string' && typeof seen === 'string' && isDecidable(outcome);
     case 'join':
       return typeof saga === 'string';
+    case 'compensate-operation':
+      return typeof by === 'string' && Array.isArray(settledJoiners);
     case 'compensation-verdict':
       return (
         typeof by === 'string' && typeof seen === 'string' && (effect === 'taken-back' || effect === 'left-standing')
@@ -241,7 +244,16 @@ function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, seen: stri
       return verified(row, said);
     case 'join':
       return join(kernel, row, { type: 'join.requested', saga: said.saga });
+    case 'compensate-operation':
+      return beginCompensation(kernel, row, said.settledJoiners);
   }
+}
+
+function beginCompensation(kernel: Kernel, row: KernelRow, settledJoiners: readonly string[]): Applied {
+  const open = contextOf(row).joined.filter((id) => !settledJoiners.includes(id));
+  if (open.length > 0) return refused(row, `sagas that have joined it are not settled: ${open.join(', ')}`);
+  if (stateOf(row) !== 'succeeded') return refused(row, `it is ${stateOf(row)}, not succeeded`);
+  return taken(step(kernel, row, { type: 'compensation.begun', unsettledJoiners: 0 }));
 }
 
 function join(kernel: Kernel, row: KernelRow, event: OperationEvent): Applied {
@@ -361,7 +373,7 @@ function asEvent(event: OperationEvent): KernelEvent {
 function recordKind({ kind }: SaidOfOperation): RecordKind {
   if (kind === 'verification') return 'lookup';
   if (kind === 'join') return 'moved';
-  return kind === 'compensation-verdict' ? 'verdict' : kind;
+  return kind === 'compensation-verdict' || kind === 'compensate-operation' ? 'verdict' : kind;
 }
 
 /** What the history tells of it; an answer of the provider is told as that of any look-up is. */

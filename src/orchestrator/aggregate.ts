@@ -22,7 +22,7 @@ import type {
   Turn,
 } from '../ports/store.ts';
 import type { HandoverAnswer, OperationHappening } from './advance.ts';
-import type { HandedOver } from './handover.ts';
+import type { HandedOver, SaidOfOperation } from './handover.ts';
 
 /** An operation as who drives it knows it. */
 export interface Member {
@@ -102,6 +102,8 @@ export interface Made extends Leading {
   readonly afterwards: (logger: Logger) => void;
   /** Said to others once it is written; asked for again with the next look, so that nothing is lost with it. */
   readonly asks: readonly Asking[];
+  /** Created once it is written, if it is not there yet; found missing by the next look otherwise. */
+  readonly begins: readonly Newborn[];
   /** Who waits for what has been settled by it. */
   readonly wakes: readonly OperationRef[];
 }
@@ -183,7 +185,10 @@ export function isOutsideWindow(turn: AnyTurn, row: AnyRow): boolean {
   return !isSagaTurn(turn) && !isSagaRow(row) && turn.start?.insideWindow === true && isOver(row.windowEndsAt);
 }
 
-/** What is said about an operation is handed over to whoever owns it. */
-export function aggregateOf({ tenant, id, saga }: OperationRow): OperationRef {
-  return { tenant, id: saga ?? id };
+/** What is said about an operation is handed over to whoever owns it, and names it there. */
+export function addressed(
+  { tenant, id, saga }: OperationRow,
+  said: SaidOfOperation,
+): { readonly to: OperationRef; readonly said: HandedOver } {
+  return saga === null ? { to: { tenant, id }, said } : { to: { tenant, id: saga }, said: { ...said, operation: id } };
 }

@@ -1,6 +1,8 @@
 /** An operation that stands alone, as an aggregate: its row is its own fence, and its only member is itself. */
 
+import { decode } from '../domain/codec.ts';
 import { definitionMissing } from '../domain/errors.ts';
+import { operationId, scopeOf, undoKey } from '../domain/idempotency.ts';
 import { isSettled } from '../domain/operation-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
@@ -17,16 +19,17 @@ import type {
   Moment,
   Newborn,
   Others,
+  Timer,
   WrittenAs,
 } from './aggregate.ts';
+import { acceptedNow, birthOf } from './accept.ts';
 import { seenOf } from './handover.ts';
-import { contextOf, fromStored, stateOf, toStored, waitOf } from './row.ts';
+import { contextOf, fromStored, outputOf, stateOf, toStored, waitOf } from './row.ts';
 import { startIn } from './start.ts';
 
 export class OperationAlone implements Aggregate {
   readonly kind = 'operation';
   readonly startsAtMost = 0;
-  readonly timers = [];
   readonly members: ReadonlyMap<string, Member>;
   readonly #member: Member;
   readonly #kernel: Kernel;
@@ -41,16 +44,22 @@ export class OperationAlone implements Aggregate {
     return this.#member.ref;
   }
 
-  advance(happening: Happening, moment: Moment): Made | null {
-    const what = asOperation(happening);
-    if (what === null) return null;
-    const { row, seen } = this.#member;
-    const made = advance(this.#kernel, row, seen, what, moment.factsOf(this.#member));
-    return made === null ? null : this.#made(made, moment);
+  /** While it is being taken back, its inverse is an operation of its own, and looked at. */
+  get timers(): readonly Timer[] {
+    const { row, dueAt } = this.#member;
+    return stateOf(row) === 'compensating' ? [{ name: 'inverse', generation: 0, dueAt: dueAt ?? 0, looks: true }] : [];
   }
 
-  async look(): Promise<Others> {
-    return { operations: new Map(), sagas: new Map() };
+  advance(happening: Happening, moment: Moment): Made | null {
+    if (happening.type === 'seen') return this.#advanceInverse(happening.others, moment);
+    const what = asOperation(happening);
+    return what === null ? null : this.#advance(what, moment);
+  }
+
+  async look(store: Pick<Store, 'read'>): Promise<Others> {
+    const { id } = inverseOf(this.#member);
+    const inverse = await store.read({ tenant: this.ref.tenant, id });
+    return { operations: new Map([[id, inverse]]), sagas: new Map() };
   }
 
   read(store: Pick<Store, 'read'>): Promise<OperationRow | null> {
@@ -62,6 +71,23 @@ export class OperationAlone implements Aggregate {
     const { dueAt, sendBy, windowEndsAt, revision, turn } = row as OperationRow;
     const seen = seenOf({ revision, turn });
     return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, seen }, this.#kernel);
+  }
+
+  /** How its inverse stands is told to it; one that is missing is begun, after this turn and once by its identity. */
+  #advanceInverse({ operations }: Others, moment: Moment): Made | null {
+    if (stateOf(this.#member.row) !== 'compensating') return null;
+    const inverse = inverseOf(this.#member);
+    const row = operations.get(inverse.id) ?? null;
+    const isOver = row !== null && (row.state === 'succeeded' || row.state === 'failed');
+    const made = this.#advance(isOver ? { type: 'told', ...endOf(row) } : { type: 'released' }, moment);
+    if (made === null || row !== null) return made;
+    return { ...made, begins: [inverse.newborn(this.#kernel)] };
+  }
+
+  #advance(what: OperationHappening, moment: Moment): Made | null {
+    const { row, seen } = this.#member;
+    const made = advance(this.#kernel, row, seen, what, moment.factsOf(this.#member));
+    return made === null ? null : this.#made(made, moment);
   }
 
   #made(made: Advance, { now }: Moment): Made {
@@ -76,12 +102,47 @@ export class OperationAlone implements Aggregate {
       answers: made.answers,
       afterwards: () => {},
       asks: [],
+      begins: [],
       wakes: joinersToWake(member.row, made.row, ref.tenant),
       changes: [ref],
       turn: (as) => ({ ...turnOf(ref, member, made, as), birth: null, was: as.was, dueInMs: waitMs }),
       after: (receipt, turn) => new OperationAlone(writtenMember(member, made, receipt, turn), this.#kernel),
     };
   }
+}
+
+/** An inverse is looked at again after this pause. */
+const INVERSE_PAUSE_MS = 1_000;
+
+/** The inverse of an operation that stands alone: an operation like any other, of which there is one. */
+function inverseOf({ ref, definition, input, row }: Member) {
+  const { compensate } = definition;
+  if (compensate === null || !('operation' in compensate)) {
+    throw new Error(`${definition.action} has no inverse, and ${ref.id} is being taken back.`);
+  }
+  const inverse = compensate.operation;
+  const scope = scopeOf(ref.tenant, inverse.action, undoKey(ref.id));
+  const id = operationId(scope);
+  return {
+    id,
+    newborn: (kernel: Kernel): Newborn => {
+      const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
+      const ofInverse = { ...inverse, policy: { ...inverse.policy, inverse: true } };
+      const birth = birthOf(scope, inverse, acceptedNow(inverse, given));
+      return newOperation(ofInverse, { tenant: ref.tenant, id }, birth, kernel);
+    },
+  };
+}
+
+function endOf(row: OperationRow): Omit<Extract<OperationHappening, { readonly type: 'told' }>, 'type'> {
+  const { code } = contextOf(fromStored(row));
+  return {
+    event:
+      row.state === 'succeeded'
+        ? { type: 'compensation.succeeded' }
+        : { type: 'compensation.refused', code: code ?? 'refused' },
+    why: { inverse: row.id },
+  };
 }
 
 /** An operation that is to be created alone. */
@@ -112,6 +173,7 @@ const noTimes = { seen: '', sendBy: null, windowEndsAt: null, dueAt: null } as c
 
 /** How long until the next thing is due; what was waited for already goes on from where it stands. */
 function waitFrom(member: Member, made: Advance, now: number): number | null {
+  if (stateOf(made.row) === 'compensating') return stateOf(member.row) === 'compensating' ? INVERSE_PAUSE_MS : 0;
   const wait = waitOf(made.row);
   if (wait === null) return null;
   const { dueAt } = member;

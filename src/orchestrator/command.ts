@@ -5,12 +5,16 @@
 
 import type { Duration } from '../domain/duration.ts';
 import { encode } from '../domain/codec.ts';
-import { inputInvalid, resolutionRefused, sagaNotFound, signalRefused } from '../domain/errors.ts';
+import { definitionMissing, inputInvalid, resolutionRefused, sagaNotFound, signalRefused } from '../domain/errors.ts';
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
+import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
 import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNameless } from './decide.ts';
+import { addressed } from './aggregate.ts';
 import type { SaidOfSaga } from './handover.ts';
+import { contextOf, fromStored } from './row.ts';
+import { existing } from './run.ts';
 
 /** Who says it, and why. Kept for good. */
 export interface Instruction {
@@ -50,6 +54,37 @@ export function terminateSaga(commanding: Commanding, ref: OperationRef, instruc
 /** Takes back what a settled saga did, as far as there are inverses. */
 export function compensateSaga(commanding: Commanding, ref: OperationRef, instruction: Instruction): Promise<Decided> {
   return decided(commanding, ref, 'compensate', instruction);
+}
+
+/** Takes back what an operation that stands alone did, by its inverse. */
+export async function compensateOperation(
+  deciding: Deciding,
+  ref: OperationRef,
+  { by, reason, within }: Instruction,
+): Promise<Decided> {
+  refuseNameless(by, 'by');
+  refuseNameless(reason, 'reason');
+  const { store, definitions } = deciding;
+  const row = await existing(store, ref);
+  const { saga, action, tenant } = row;
+  if (saga !== null) {
+    throw resolutionRefused(ref.id, `it belongs to saga ${saga}, and a step is not taken back by itself.`, { saga });
+  }
+  const definition = definitions.get(action);
+  if (definition === undefined) throw definitionMissing(action, false);
+  if (definition.compensate === null || !('operation' in definition.compensate)) {
+    throw resolutionRefused(ref.id, `${action} declares no inverse.`, { action });
+  }
+  const settledJoiners: string[] = [];
+  for (const id of contextOf(fromStored(row)).joined) {
+    const joiner = await store.readSaga({ tenant, id });
+    if (joiner === null || isSagaSettled(joiner.state)) settledJoiners.push(id);
+  }
+  const said = { kind: 'compensate-operation', by, reason, settledJoiners } as const;
+  const answer = await handOverAndWait(deciding, { ...addressed(row, said), about: ref }, within);
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
+  return { status: 'applied' };
 }
 
 async function decided(

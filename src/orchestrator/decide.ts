@@ -15,7 +15,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 import type { Driver } from './driver.ts';
-import { aggregateOf } from './aggregate.ts';
+import { addressed } from './aggregate.ts';
 import { type HandedOver, type SaidOfOperation, seenOf, type Verdict } from './handover.ts';
 import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
@@ -191,16 +191,10 @@ async function decide(
     typeof outcome === 'string'
       ? { kind: 'compensation-verdict', effect: outcome, by, evidence, seen }
       : { kind: 'verdict', outcome, by, evidence, seen };
-  const answer = await handOverAndWait(deciding, ofOperation(row, said), decision.within);
+  const answer = await handOverAndWait(deciding, { ...addressed(row, said), about: ref }, decision.within);
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`, { seen });
   return { status: 'applied' };
-}
-
-/** What is said about an operation goes to whoever owns it, and names it there. */
-function ofOperation(row: OperationRow, said: SaidOfOperation): Said {
-  const { tenant, id } = row;
-  return { to: aggregateOf(row), about: { tenant, id }, said: row.saga === null ? said : { ...said, operation: id } };
 }
 
 /** Asks for an operation to be given up. Success wins: what has happened, or may have, is not undone by this. */
@@ -219,7 +213,11 @@ export async function cancel(
       { id: ref.id, saga: row.saga },
     );
   }
-  const answer = await handOverAndWait(deciding, ofOperation(row, { kind: 'cancel', by, reason }), who.within);
+  const answer = await handOverAndWait(
+    deciding,
+    { ...addressed(row, { kind: 'cancel', by, reason }), about: ref },
+    who.within,
+  );
   if (answer === null) return { status: 'waiting' };
   return { status: answer.accepted ? 'accepted' : 'too-late' };
 }

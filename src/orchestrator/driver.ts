@@ -697,6 +697,7 @@ export class Driver {
         made.afterwards(logger);
         for (const { to, said, handoverId } of made.asks)
           this.#track(this.handOver(to, said, handoverId).catch(ignored));
+        for (const newborn of made.begins) this.#track(this.submit(newborn, true).then(ignored, ignored));
         for (const waiting of made.wakes) {
           const here = this.#held.get(keyOf(waiting));
           if (here === undefined) this.#wake(waiting, 0, 0);

@@ -45,7 +45,14 @@ export interface Verified extends LookupAnswer {
 }
 
 /** Said of an operation. */
-export type SaidOfOperation = Evidence | Verdict | Cancellation | Verified | CompensationVerdict | JoinRequest;
+export type SaidOfOperation =
+  | Evidence
+  | Verdict
+  | Cancellation
+  | Verified
+  | CompensationVerdict
+  | JoinRequest
+  | CompensationOfOperation;
 
 /** A step of another saga is the same effect. */
 export interface JoinRequest {
@@ -64,6 +71,13 @@ export interface CompensationVerdict extends Omit<Verdict, 'kind' | 'outcome'> {
 /** A saga is to end as it stands: nothing more is done, and nothing taken back. */
 export interface Termination extends Omit<Cancellation, 'kind'> {
   readonly kind: 'terminate';
+}
+
+/** An operation that stands alone is to be taken back, at a person's word. */
+export interface CompensationOfOperation extends Omit<CompensationRequest, 'kind'> {
+  readonly kind: 'compensate-operation';
+  /** Of the sagas that have joined it, those that had settled by then; they do not open again. */
+  readonly settledJoiners: readonly string[];
 }
 
 /** What has succeeded is to be taken back, at a person's word. */

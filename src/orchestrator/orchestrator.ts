@@ -34,6 +34,7 @@ import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregat
 import { memberOf, newOperation, OperationAlone } from './alone.ts';
 import {
   cancelSaga,
+  compensateOperation,
   compensateSaga,
   existingSaga,
   resolveStep,
@@ -220,7 +221,10 @@ export interface Operator<Fixed extends boolean = boolean> {
     outcome: Succeeded<unknown> | NotApplied,
     decision: StepDecision & ForTenant<Fixed>,
   ): Promise<Decided>;
-  /** Takes back what a settled saga did, as far as there are inverses. */
+  /**
+   * Takes back what a settled saga or operation did, as far as there are inverses. Of a saga that is being taken back and
+   * waits for what is in doubt, it takes back meanwhile what is proven.
+   */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Ends a saga as it stands, and takes nothing back. */
   terminate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
@@ -616,7 +620,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
       async compensate(id, { ...instruction }) {
         await ready('operator.compensate');
-        return compensateSaga(deciding, refOf(id, instruction), instruction);
+        const ref = refOf(id, instruction);
+        return isSagaId(id)
+          ? compensateSaga(deciding, ref, instruction)
+          : compensateOperation(deciding, ref, instruction);
       },
       async terminate(id, { ...instruction }) {
         await ready('operator.terminate');

@@ -61,14 +61,21 @@ export function fromStored(stored: OperationRow): KernelRow {
   const { result } = row.context.history;
   const context: StoredContext = {
     ...row.context,
-    history: { ...row.context.history, result: result === null ? null : { ...result, output: outputOf(stored) } },
+    history: { ...row.context.history, result: result === null ? null : { ...result, output: storedOutput(stored) } },
   };
   return { ...row, context };
 }
 
 /** The output, encoded; null also while there is none. */
-export function outputOf({ output }: OperationRow): Json {
+export function storedOutput({ output }: OperationRow): Json {
   if (output === null) return null;
   // Written by `toStored`.
   return (output as { readonly value: Json }).value;
+}
+
+/** What an operation that has succeeded brought. */
+export function outputOf({ row }: { readonly row: KernelRow }): unknown {
+  const { result } = contextOf(row).history;
+  // An output in the history is JSON: it is encoded when its attempt ends.
+  return result === null ? undefined : decode(result.output as Json);
 }

@@ -12,7 +12,7 @@ import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text
 import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, RecordKind, Store, StoredRecord } from '../ports/store.ts';
-import { contextOf, fromStored, outputOf } from './row.ts';
+import { contextOf, fromStored, storedOutput } from './row.ts';
 import { nextChange, type Watchers } from './watchers.ts';
 
 /** One fact of a history, as people read it. */
@@ -149,7 +149,7 @@ function resultOf(row: OperationRow): Result {
   switch (row.state) {
     case 'succeeded': {
       const reference = contextOf(fromStored(row)).history.result?.reference ?? null;
-      return { status: 'succeeded', output: decode(outputOf(row)), ...(reference === null ? {} : { reference }) };
+      return { status: 'succeeded', output: decode(storedOutput(row)), ...(reference === null ? {} : { reference }) };
     }
     case 'failed':
       return { status: 'failed', code: contextOf(fromStored(row)).code ?? 'attempts-exhausted' };

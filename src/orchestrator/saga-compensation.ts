@@ -48,7 +48,7 @@ export function compensatedNext(
   if (isTerminated) return [];
   // Nobody waits for what the chart has left; that it succeeded helps nobody.
   if (compensation === null) return owed(ledger).filter(({ entry }) => entry.isLeft);
-  if (ledger.some(isOpen)) return [];
+  if (ledger.some(isOpen) && !compensation.isPartial) return [];
   if (order === 'parallel') return owed(ledger);
   return ledger.some(isBeingCompensated) ? [] : owed(ledger).slice(0, 1);
 }

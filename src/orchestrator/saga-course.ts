@@ -10,7 +10,7 @@ import { isSettled } from '../domain/operation-state.ts';
 import type { KernelRow } from '../kernel/row.ts';
 import type { SagaRow } from '../ports/store.ts';
 import type { Member } from './aggregate.ts';
-import { contextOf, stateOf } from './row.ts';
+import { contextOf, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';
 
 /** An operation of the saga in its ledger. */
@@ -44,6 +44,8 @@ export interface Compensating {
   readonly cause: CompensationCause;
   /** What of the chart waits for its end; null: the chart stands still, and the saga ends with it. */
   readonly actor: { readonly id: string; readonly generation: number } | null;
+  /** A person had what is proven taken back while it was open how something else has ended. */
+  readonly isPartial: boolean;
   readonly isDone: boolean;
 }
 
@@ -116,11 +118,4 @@ function outputsIn({ entries }: Course, members: ReadonlyMap<string, Member>): R
     return hasSucceeded ? [[step, outputOf(member)] as const] : [];
   });
   return Object.fromEntries(told);
-}
-
-/** What an operation that has succeeded brought. */
-export function outputOf({ row }: Pick<Member, 'row'>): unknown {
-  const { result } = contextOf(row).history;
-  // An output in the history is JSON: it is encoded when its attempt ends.
-  return result === null ? undefined : decode(result.output as Json);
 }

@@ -6,26 +6,25 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { fingerprintOf } from '../domain/canonical.ts';
 import { decode, encode } from '../domain/codec.ts';
-import { operationId, providerKey, scopeOf, stepKey } from '../domain/idempotency.ts';
+import { operationId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
-import { validate } from '../define/schema.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
 import { type Advance, advance, birth, type HandoverAnswer, type OperationHappening } from './advance.ts';
-import type { Asking, Happening, Member, Moment, Others } from './aggregate.ts';
+import { acceptedNow, birthOf } from './accept.ts';
+import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
-import { fromBody, type HandedOver, type SaidOfSaga } from './handover.ts';
-import { contextOf, fromStored, stateOf } from './row.ts';
+import { fromBody, type SaidOfSaga } from './handover.ts';
+import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
-import { type CompensationCause, type Course, type Entry, outputOf } from './saga-course.ts';
+import type { CompensationCause, Course, Entry } from './saga-course.ts';
 
 /** What a turn changes of one operation. */
 export interface MemberChange {
@@ -326,12 +325,8 @@ class Making {
       this.#cause = refusal;
       this.#tell(entry.id, actor, { error: operationFailed({ ...refusal, action: step.operation.action }) });
     } else if (!joined.includes(this.#now.ref.id)) {
-      const said: HandedOver = { kind: 'join', saga: this.#now.ref.id };
-      const to = { tenant: row.tenant, id: row.saga ?? row.id };
-      this.#asks.push({
-        ...{ to, said: row.saga === null ? said : { ...said, operation: row.id } },
-        handoverId: `join ${this.#now.ref.id} ${row.id}`,
-      });
+      const asking = addressed(row, { kind: 'join', saga: this.#now.ref.id });
+      this.#asks.push({ ...asking, handoverId: `join ${this.#now.ref.id} ${row.id}` });
     } else if (row.state === 'succeeded') {
       this.#cause = null;
       // An output in the history is JSON: it is encoded when its attempt ends.
@@ -412,7 +407,7 @@ class Making {
     if (row === undefined || input === undefined) return;
     const inverse = compensate.operation;
     const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-    this.#bear(inverse, given, `undo ${entry.id}`, { step: entry.step, actor: null, undoes: entry.id });
+    this.#bear(inverse, given, undoKey(entry.id), { step: entry.step, actor: null, undoes: entry.id });
     this.#advance(entry.id, {
       type: 'told',
       event: { type: 'compensation.begun', unsettledJoiners: 0 },
@@ -441,7 +436,7 @@ class Making {
   /** The chart cannot say how it is taken back: it stands still, and what the ledger holds is taken back. */
   #freeze(cause: CompensationCause): void {
     const entries = this.#course.entries.map((entry) => (entry.undoes === null ? { ...entry, isLeft: true } : entry));
-    const compensation = { cause, actor: null, isDone: false };
+    const compensation = { cause, actor: null, isPartial: false, isDone: false };
     this.#course = { ...this.#course, entries, compensation, isFrozen: true };
   }
 
@@ -529,7 +524,7 @@ class Making {
     if (src === 'compensate') {
       if (this.#isPivotPassed()) throw new Error('It would be taken back although its pivot has succeeded.');
       const cause = this.#cause ?? this.#lastRefusal() ?? { step: null, code: what ?? 'requested' };
-      this.#course = { ...this.#course, compensation: { cause, actor, isDone: false } };
+      this.#course = { ...this.#course, compensation: { cause, actor, isPartial: false, isDone: false } };
       return;
     }
     const step = this.#now.saga.steps.get(id);
@@ -538,7 +533,7 @@ class Making {
     const { operation } = step;
     const key =
       operation.shared && operation.options.key !== null
-        ? operation.options.key({ input: accepted(operation, input) })
+        ? operation.options.key({ input: acceptedNow(operation, input) })
         : stepKey({ saga: name, key: this.#now.key, step: this.#nameOf(step, generation) });
     this.#bear(operation, input, key, { step: step.step, actor, undoes: null });
   }
@@ -553,7 +548,7 @@ class Making {
   }
 
   #bear(definition: Operation, given: unknown, key: string, as: Pick<Entry, 'step' | 'actor' | 'undoes'>): void {
-    const input = accepted(definition, given);
+    const input = acceptedNow(definition, given);
     const scope = scopeOf(this.#now.ref.tenant, definition.action, key);
     const id = operationId(scope);
     if (this.#course.entries.some((entry) => entry.id === id)) {
@@ -566,12 +561,7 @@ class Making {
       this.#slots -= 1;
       this.#starts.push(id);
     }
-    const identified: Birth = {
-      ...scope,
-      providerKey: providerKey(scope),
-      fingerprint: fingerprintOf(input, { volatile: definition.volatile }),
-      input: encode(input, { onUnsupported: 'refuse' }),
-    };
+    const identified = birthOf(scope, definition, input);
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
@@ -687,7 +677,13 @@ class Making {
 
   #compensateAtWord(): HandoverAnswer {
     const { state } = this.#standing();
-    if (state === 'compensated' || this.#course.compensation !== null) return accepting;
+    const { compensation } = this.#course;
+    if (state === 'compensated') return accepting;
+    if (compensation !== null) {
+      // What is proven need not wait for what is not.
+      this.#course = { ...this.#course, compensation: { ...compensation, isPartial: true } };
+      return accepting;
+    }
     if (state !== 'succeeded' && state !== 'terminated')
       return refused(`it is ${state}, not settled; cancel it instead`);
     this.#course = { ...this.#course, isTerminated: false };
@@ -756,16 +752,6 @@ function refused(why: string): HandoverAnswer {
 
 function isSame(actor: Entry['actor'], other: { readonly id: string; readonly generation: number }): boolean {
   return actor !== null && actor.id === other.id && actor.generation === other.generation;
-}
-
-/** Through its schema, at once: a turn waits for nothing. */
-function accepted(operation: Operation, given: unknown): unknown {
-  const input = validate(operation.options.input, given, `The input of ${operation.action}`);
-  if (input instanceof Promise) {
-    input.catch(() => {});
-    throw new Error(`The schema of ${operation.action} is asynchronous, and inside a saga it has to answer at once.`);
-  }
-  return input;
 }
 
 function recordOf(kind: NewRecord['kind'], body: Readonly<Record<string, unknown>>): NewRecord {

@@ -132,6 +132,7 @@ export class SagaAggregate implements Aggregate {
       ...leading(made, before, dues, moment),
       answers: made.answers,
       asks: made.asks,
+      begins: [],
       wakes: made.wakes,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
       turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),

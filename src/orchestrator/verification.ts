@@ -11,6 +11,7 @@ import type { LookupAnswer } from '../../machines/operation.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store.ts';
+import { addressed } from './aggregate.ts';
 import type { Driver } from './driver.ts';
 import { lookUp } from './look-up.ts';
 import { contextOf, fromStored } from './row.ts';
@@ -131,7 +132,7 @@ export class Verification {
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
   async #ask(row: OperationRow, since: Since): Promise<boolean> {
     const { clock, driver, definitions } = this.#around;
-    const { tenant, id, providerKey: idempotencyKey, now: beganAt } = row;
+    const { id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
     if (row.handovers.length > 0) return false;
@@ -143,11 +144,8 @@ export class Verification {
       const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
       const { answer } = await lookUp(looked, clock);
       if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
-      await driver.handOver(
-        { tenant, id },
-        { kind: 'verification', ...since, ...answer },
-        `verification ${since.timeline}`,
-      );
+      const { to, said } = addressed(row, { kind: 'verification', ...since, ...answer });
+      await driver.handOver(to, said, `verification ${since.timeline} ${id}`);
       return true;
     } finally {
       this.#asking.delete(abort);

@@ -6,9 +6,9 @@
 
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
-import type { Fence, NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
+import type { NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
 import { sagaTests } from './saga-store-suite.ts';
-import { birth, countPresent, fresh, handing, moving, values } from './store-turns.ts';
+import { birth, countPresent, fences, fresh, handing, moving, values } from './store-turns.ts';
 import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
 
 const minute = 60_000;
@@ -221,12 +221,6 @@ export function storeSuite(
         expect(receipt).toEqual({ ...timesOf(row), revision: 2, now: receipt.now });
       });
 
-      const fences: readonly (readonly [string, Fence])[] = [
-        ['another owner', { owner: 'w2', generation: 1, revision: 1 }],
-        ['no owner', { owner: null, generation: 1, revision: 1 }],
-        ['another generation', { owner: 'w1', generation: 2, revision: 1 }],
-        ['another revision', { owner: 'w1', generation: 1, revision: 0 }],
-      ];
       for (const [what, was] of fences) {
         test(`that expects ${what} writes nothing: no row, no history, no hand-over taken`, async () => {
           const start = birth(fresh('shop'), { owner: 'w1' });

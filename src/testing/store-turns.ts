@@ -47,6 +47,14 @@ export function moving({ tenant, id }: OperationRef, was: Fence, turn: Partial<T
   };
 }
 
+/** What a row is not that is owned by w1 in its first generation and revision, and how that is called in a test's name. */
+export const fences: readonly (readonly [string, Fence])[] = [
+  ['another owner', { owner: 'w2', generation: 1, revision: 1 }],
+  ['no owner', { owner: null, generation: 1, revision: 1 }],
+  ['another generation', { owner: 'w1', generation: 2, revision: 1 }],
+  ['another revision', { owner: 'w1', generation: 1, revision: 0 }],
+];
+
 export function handing({ tenant, id }: OperationRef, handoverId: string, body: Json = {}): Handover {
   return { tenant, id, handoverId, body };
 }

@@ -267,7 +267,7 @@ class Making {
           stateOf(member.row) === 'succeeded'
             ? { type: 'compensation.succeeded' }
             : { type: 'compensation.refused', code: code ?? 'refused' },
-        why: { inverse: entry.id },
+        why: { inverse: entry.id, ...(code === null ? {} : { code }) },
       });
       this.#amend(entry.id, { isTold: true });
     }

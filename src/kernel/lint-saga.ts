@@ -18,6 +18,8 @@ interface AboutSaga {
   readonly operations: readonly string[];
   /** Why a failure may end the saga without `compensate`, in the words of its author; null where it may not. */
   readonly takesNothingBack: string | null;
+  /** The step after whose success nothing is taken back any more; null, or left out, where there is none. */
+  readonly pivot?: string | null;
 }
 
 interface Invocation extends Step {
@@ -44,7 +46,7 @@ export function lintSaga(machine: AnyStateMachine, about: AboutSaga): readonly F
     ...operations.filter((operation) => !takesEveryRefusal(chart, operation)).map(refusalUnhandled),
     ...compensations.filter((compensation) => endsOf(chart, compensation, 'done').length === 0).map(neverTakenBack),
     ...(ends.length === 0 ? [endless(chart.root)] : stuckFindings(chart, known)),
-    ...(about.takesNothingBack === null ? endsWithoutCompensation(chart, operations, compensations) : []),
+    ...(about.takesNothingBack === null ? endsWithoutCompensation(chart, operations, compensations, about.pivot) : []),
     ...operationsAfterCompensation(chart, operations, compensations),
   ];
 }
@@ -103,15 +105,24 @@ function stuckFindings(chart: Chart, known: readonly Invocation[]): Finding[] {
   return [...onlyRefused.map(successUnhandled), ...stuck.map(noWayOut)];
 }
 
-/** After a refusal, each end of the machine that can be reached without `compensate` having finished on the way. */
+/**
+ * After a refusal, each end of the machine that can be reached without `compensate` having finished on the way. Once
+ * the pivot has succeeded nothing may be taken back, so what comes after that is not asked for it.
+ */
 function endsWithoutCompensation(
   chart: Chart,
   operations: readonly Invocation[],
   compensations: readonly Invocation[],
+  pivot: string | null = null,
 ): Finding[] {
   const takenBack = new Set(compensations.flatMap((compensation) => endsOf(chart, compensation, 'done')));
-  const takesNothingBack: Follows = (_, transition) => !takenBack.has(transition);
-  return operations.flatMap((operation) => {
+  const passed = new Set(
+    operations.filter(({ step }) => step === pivot).flatMap((operation) => endsOf(chart, operation, 'done')),
+  );
+  const beforePivot = chart.fromStart((_, transition) => !passed.has(transition));
+  const takesNothingBack: Follows = (_, transition) => !takenBack.has(transition) && !passed.has(transition);
+  const asked = operations.filter(({ at }) => beforePivot.has(at));
+  return asked.flatMap((operation) => {
     const reaches = endsOf(chart, operation, 'error').map((refusal) =>
       chart.after(operation.at, refusal, takesNothingBack),
     );

@@ -21,6 +21,8 @@ export interface Chart {
   transitionsOf(node: AnyStateNode): readonly ReadTransition[];
   /** What can be reached from the start of an instance. */
   readonly reached: Reach;
+  /** The same, when not every transition is followed. */
+  fromStart(follows: Follows): Reach;
   /** What can be reached from some time at which this state is active, itself included. */
   from(node: AnyStateNode, follows?: Follows): Reach;
   /** What can be reached from some time at which this transition has just been taken. */
@@ -34,13 +36,15 @@ export function chartOf(machine: AnyStateMachine): Chart {
   const nodes = nodesOf(machine);
   const transitions = new Map(nodes.map((node) => [node, transitionsOf(node)]));
   const read = (node: AnyStateNode) => transitions.get(node) ?? [];
-  const reached = spread(read, always, new Set(), (walk) => walk.enter(root));
+  const fromStart = (follows: Follows) => spread(read, follows, new Set(), (walk) => walk.enter(root));
+  const reached = fromStart(always);
 
   return {
     root,
     nodes,
     transitionsOf: read,
     reached,
+    fromStart,
     from: (node, follows = always) => spread(read, follows, reached, (walk) => walk.beIn(node)),
     after: (node, transition, follows = always) =>
       spread(read, follows, reached, (walk) =>

@@ -42,8 +42,12 @@ function chargingSaga(invoke: object = {}, state: object = {}, rest: object = {}
   );
 }
 
-function refusedIn(machine: AnyStateMachine, takesNothingBack: string | null = null): string[] {
-  return lintSaga(machine, { operations, takesNothingBack }).map(({ code, state }) => `${code} in ${state}`);
+function refusedIn(
+  machine: AnyStateMachine,
+  takesNothingBack: string | null = null,
+  pivot: string | null = null,
+): string[] {
+  return lintSaga(machine, { operations, takesNothingBack, pivot }).map(({ code, state }) => `${code} in ${state}`);
 }
 
 function step(src: string, onDone: string, onError = '#m.takingBack') {
@@ -388,6 +392,37 @@ describe('a failure that ends the saga', () => {
     expect([finding?.code, finding?.state]).toEqual(['not-taken-back', 'm.informing']);
     expect(finding?.message).toMatch(/'sendEmail'.*m\.done/);
     expect(finding?.remedy).toContain('takesNothingBack');
+  });
+
+  test('is accepted after the pivot, and only there', () => {
+    expect(refusedIn(tolerated, null, 'charge')).toEqual([]);
+    expect(refusedIn(tolerated, null, 'sendEmail')).toEqual(['not-taken-back in m.informing']);
+  });
+
+  test('is accepted where the pivot succeeds on the way there', () => {
+    const another = sagaOf({
+      first: step('charge', 'shipping', 'reserving'),
+      reserving: step('reserve', 'shipping'),
+      shipping: step('ship', 'done'),
+    });
+
+    expect(refusedIn(another, null, 'ship')).toEqual([]);
+    expect(refusedIn(another)).toEqual(['not-taken-back in m.first']);
+  });
+
+  test('is refused in a region beside the pivot, which may have failed by then', () => {
+    const beside = sagaOf({
+      first: {
+        type: 'parallel',
+        onDone: 'done',
+        states: {
+          money: { initial: 'run', states: { run: step('charge', 'ok'), ok: { type: 'final' } } },
+          words: { initial: 'run', states: { run: step('sendEmail', 'ok', 'ok'), ok: { type: 'final' } } },
+        },
+      },
+    });
+
+    expect(refusedIn(beside, null, 'charge')).toEqual(['not-taken-back in m.first.words.run']);
   });
 
   test('is accepted with a reason', () => {

@@ -85,6 +85,8 @@ interface Leading {
   readonly waitMs: number | null;
   /** An attempt is in flight then. */
   readonly isUnderWay: boolean;
+  /** It has settled then, or a person is asked. */
+  readonly rests: boolean;
   /** Operations whose attempt is started by it. */
   readonly starts: readonly string[];
   /** Everything whose history it adds to. */

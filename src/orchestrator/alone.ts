@@ -98,6 +98,8 @@ export class OperationAlone implements Aggregate {
     return {
       waitMs,
       isUnderWay,
+      // Of its few turns each may be the one that is waited for.
+      rests: true,
       starts: isUnderWay && stateOf(member.row) !== 'in-progress' ? [ref.id] : [],
       answers: made.answers,
       afterwards: () => {},
@@ -157,7 +159,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
       const isUnderWay = slots > 0;
       const waitMs = isUnderWay ? null : 0;
       return {
-        ...{ waitMs, isUnderWay, starts: isUnderWay ? [ref.id] : [], changes: [ref] },
+        ...{ waitMs, isUnderWay, rests: true, starts: isUnderWay ? [ref.id] : [], changes: [ref] },
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
         after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;

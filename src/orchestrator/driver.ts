@@ -230,7 +230,7 @@ export class Driver {
       }
       const { receipt } = committed;
       const told = this.#toldBy(receipt);
-      for (const changed of made.changes) this.#around.watchers.changed(changed);
+      for (const changed of made.changes) this.#around.watchers.changed(changed, made.rests);
       if (owner === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
         if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs);
@@ -693,7 +693,7 @@ export class Driver {
         if (!keeps) this.#drop(held);
         this.#performAll(held, made.starts, stamp, hand);
         this.#goOnLater(held, made);
-        for (const changed of made.changes) watchers.changed(changed, made.answers);
+        for (const changed of made.changes) watchers.changed(changed, made.rests, made.answers);
         made.afterwards(logger);
         for (const { to, said, handoverId } of made.asks)
           this.#track(this.handOver(to, said, handoverId).catch(ignored));

@@ -12,7 +12,7 @@ import type { OperationRef, SagaRow } from '../ports/store.ts';
 import { existingSaga } from './command.ts';
 import { type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
 import type { Course } from './saga-course.ts';
-import { nextChange } from './watchers.ts';
+import { nextRest } from './watchers.ts';
 
 /** One fact of a saga's story: its own, or of one of its operations. */
 export interface StoryRecord extends HistoryRecord {
@@ -51,7 +51,7 @@ export function sagaRunOf<Output, Cause>(
     async result({ within }) {
       const deadline = clock.monotonic() + milliseconds(within, 'within');
       for (;;) {
-        const changed = nextChange(ref, clock, watchers, deadline);
+        const changed = nextRest(ref, clock, watchers, deadline);
         try {
           // What was stored under this name was made by the definition whose types these are.
           const result = resultOf(await existingSaga(store, ref)) as SagaResult<Output, Cause>;

@@ -5,6 +5,7 @@
  */
 
 import type { Json } from '../domain/json.ts';
+import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Effect, Kernel } from '../kernel/kernel.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -208,6 +209,7 @@ function leading(made: SagaAdvance, before: Before, dues: readonly Due[], { now 
   return {
     waitMs: waits.length === 0 ? null : Math.min(...waits),
     isUnderWay: rows.some((row) => row !== undefined && stateOf(row) === 'in-progress'),
+    rests: made.state === 'escalated' || isSagaSettled(made.state),
     starts: made.starts,
     changes: [before.ref, ...[...made.changes.keys()].map((id) => ({ tenant: before.ref.tenant, id }))],
     after: (receipt: AnyReceipt, turn: string) => written(made, before, receipt, turn),
@@ -220,7 +222,7 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
 function duesOf({ course, changes, state, looks }: SagaAdvance, before: Before): readonly Due[] {
-  if (state === 'succeeded' || state === 'compensated' || state === 'terminated') return [];
+  if (isSagaSettled(state)) return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
     const was = before.members.get(id)?.row;

@@ -8,7 +8,7 @@ import { keyOf, type OperationRef } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
 
 export class Watchers {
-  readonly #watching = new Map<string, Set<() => void>>();
+  readonly #watching = new Map<string, Set<(rests: boolean) => void>>();
   readonly #answers = new Map<string, HandoverAnswer>();
   readonly #awaited = new Set<string>();
   #closed = false;
@@ -21,11 +21,11 @@ export class Watchers {
   /** Tells everybody once more, and for the last time. */
   close(): void {
     this.#closed = true;
-    for (const watching of this.#watching.values()) for (const onChange of watching) onChange();
+    for (const watching of this.#watching.values()) for (const onChange of watching) onChange(true);
   }
 
-  /** Calls `onChange` after every turn of the operation that this process writes; returns what ends it. */
-  watch(ref: OperationRef, onChange: () => void): () => void {
+  /** Calls `onChange` after every turn that this process writes of it; returns what ends it. */
+  watch(ref: OperationRef, onChange: (rests: boolean) => void): () => void {
     const key = keyOf(ref);
     const watching = this.#watching.get(key) ?? new Set();
     watching.add(onChange);
@@ -52,28 +52,42 @@ export class Watchers {
     this.#answers.delete(handoverId);
   }
 
-  changed(ref: OperationRef, answers: ReadonlyMap<string, HandoverAnswer> = new Map()): void {
+  /** `rests`: it has settled, or a person is asked; who waits for that need not look before. */
+  changed(ref: OperationRef, rests: boolean, answers: ReadonlyMap<string, HandoverAnswer> = new Map()): void {
     for (const [id, answer] of answers) {
       // A hand-over that was appended twice is applied twice; the first answer is the one that counted.
       if (this.#awaited.has(id) && !this.#answers.has(id)) this.#answers.set(id, answer);
     }
-    for (const onChange of this.#watching.get(keyOf(ref)) ?? []) onChange();
+    for (const onChange of this.#watching.get(keyOf(ref)) ?? []) onChange(rests);
   }
 }
 
 /** Another process's turns are told to nobody here: so the store is read again after this, too. */
 const POLL_MS = 500;
 
-/** Resolves after the next turn of the operation here, after a poll's pause, or at the deadline. */
+/** As {@link nextChange}, for who waits for an end: turns that lead on to others are not told. */
+export function nextRest(...[ref, clock, watchers, deadline]: Parameters<typeof nextChange>): NextChange {
+  return nextChange(ref, clock, watchers, deadline, true);
+}
+
+interface NextChange {
+  readonly promise: Promise<void>;
+  readonly forget: () => void;
+}
+
+/** Resolves after the next turn of it here, after a poll's pause, or at the deadline. */
 export function nextChange(
   ref: OperationRef,
   clock: Clock,
   watchers: Watchers,
   deadline: number,
-): { promise: Promise<void>; forget: () => void } {
+  onlyRests = false,
+): NextChange {
   let forget = () => {};
   const promise = new Promise<void>((resolve) => {
-    const endWatch = watchers.watch(ref, resolve);
+    const endWatch = watchers.watch(ref, (rests) => {
+      if (rests || !onlyRests) resolve();
+    });
     const cancelTimer = clock.after(Math.max(0, Math.min(POLL_MS, deadline - clock.monotonic())), resolve);
     forget = () => {
       endWatch();

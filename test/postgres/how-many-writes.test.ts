@@ -5,7 +5,7 @@
 
 import type postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createOrchestrator, isSagacityError, type Orchestrator, type Run, type Store } from 'sagacity';
+import { createOrchestrator, isSagacityError, type Orchestrator, type Run, saga, type Store, typed } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { privatePostgres, type PrivatePostgres, scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
 import { figure } from '../support/figures.ts';
@@ -35,6 +35,7 @@ interface Shop {
   readonly provider: ScriptedProvider;
   readonly orchestrator: Orchestrator<true>;
   readonly charge: ReturnType<typeof chargeCard>;
+  readonly instalments: ReturnType<typeof fourCharges>;
   /** Resolves when the orchestrator has looked for work so many times more. */
   swept(times: number): Promise<void>;
   close(): Promise<void>;
@@ -43,15 +44,16 @@ interface Shop {
 async function opened(): Promise<Shop> {
   const provider = await scriptedProvider();
   const charge = chargeCard(provider.url);
+  const instalments = fourCharges(charge);
   const url = await cluster.createDatabase();
   const store = sweepsCounted(postgresStore({ url, migrate: true }));
   const orchestrator = createOrchestrator({
-    ...{ store, definitions: [charge], tenant: 'shop-1', concurrency: 256, sweepEvery: '50ms' },
+    ...{ store, definitions: [charge, instalments], tenant: 'shop-1', concurrency: 256, sweepEvery: '50ms' },
     heartbeat: { every: '10m', timeout: '30m' },
   });
   await orchestrator.start();
   return {
-    ...{ provider, orchestrator, charge },
+    ...{ provider, orchestrator, charge, instalments },
     async swept(times) {
       const enough = store.sweeps() + times;
       await until(() => (store.sweeps() >= enough ? true : null), `${times} sweeps`);
@@ -62,6 +64,20 @@ async function opened(): Promise<Shop> {
       await provider.close();
     },
   };
+}
+
+/** A saga of four steps, each of which waits for the one before. */
+function fourCharges(charge: ReturnType<typeof chargeCard>) {
+  const kept = { compensate: { none: 'a charge that has been made stands' } } as const;
+  const part = ({ input }: { input: { orderId: string; amount: number } }) => input;
+  return saga('instalments', {
+    input: typed<{ orderId: string; amount: number }>(),
+    key: ({ input }) => input.orderId,
+  })
+    .step('first', charge, part, kept)
+    .step('second', charge, part, kept)
+    .step('third', charge, part, kept)
+    .step('fourth', charge, part, kept);
 }
 
 function sweepsCounted(store: Store): Store & { sweeps(): number } {
@@ -91,8 +107,10 @@ async function nextTransaction(): Promise<number> {
   return row?.next ?? Number.NaN;
 }
 
-async function ended(run: Run<unknown, string>): Promise<string> {
-  return (await run.result({ within: '20s' })).status;
+async function ended(
+  run: Pick<Run, 'id'> & { result(options: { within: '40s' }): Promise<{ status: string }> },
+): Promise<string> {
+  return (await run.result({ within: '40s' })).status;
 }
 
 describe('an operation alone', () => {
@@ -183,6 +201,35 @@ describe('256 operations that are submitted at once', () => {
     figure('write transactions of 256 operations that are submitted at once', writes, 255);
     expect(writes).toBeLessThan(256);
     expect(await shop.provider.records()).toHaveLength(256);
+  });
+});
+
+describe('a saga of four steps', () => {
+  test('is written by five transactions: the end of a step and the start of the next are one', async () => {
+    shop = await opened();
+
+    const writes = await writesOf(async () => {
+      expect(await ended(await shop.orchestrator.submit(shop.instalments, order))).toBe('succeeded');
+    });
+
+    figure('write transactions of a saga of four steps', writes, 5);
+    expect(writes).toBe(5);
+    expect(await shop.provider.records()).toHaveLength(4);
+  });
+
+  test('is written by fewer transactions than there are sagas, when 256 are submitted at once', async () => {
+    shop = await opened();
+    const orders = Array.from({ length: 256 }, (_, n) => ({ orderId: `order-${n}`, amount: 100 }));
+
+    const writes = await writesOf(async () => {
+      const runs = await Promise.all(orders.map((each) => shop.orchestrator.submit(shop.instalments, each)));
+      const ends = await Promise.all(runs.map(ended));
+      expect(new Set(ends)).toEqual(new Set(['succeeded']));
+    });
+
+    figure('write transactions of 256 sagas of four steps that are submitted at once', writes, 255);
+    expect(writes).toBeLessThan(256);
+    expect(await shop.provider.records()).toHaveLength(1_024);
   });
 });
 

@@ -191,7 +191,7 @@ describe('a saga that is to be taken back while nobody knows how one of its step
     const meanwhile = { result: await now(run), kept: await shop.kept() };
     const [doubt] = await orchestrator.operator.doubts();
     await orchestrator.operator.resolve(doubt?.id ?? '', succeeded({ id: 'reservation_1' }), {
-      ...{ by: who.by, evidence: 'the warehouse shows it', seen: doubt?.seen ?? 0 },
+      ...{ by: who.by, evidence: 'the warehouse shows it', seen: doubt?.seen ?? '' },
     });
     await sagaReached(run, 'compensated');
 

@@ -303,6 +303,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let arriving = 0;
   /** There was more than there were slots for when it was last asked, or it could not be asked. */
   let moreIsDue = false;
+  let sagasFirst = false;
 
   function open(): Promise<void> {
     opening ??= store.open().catch((error: unknown) => {
@@ -372,7 +373,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         // Until the store says otherwise, also when it says nothing.
         moreIsDue = true;
         if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
-        moreIsDue = (await claim(room)).length === room;
+        moreIsDue = (await claim(room)) === room;
       } while (moreIsDue);
     } finally {
       claiming = false;
@@ -387,16 +388,24 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     });
   }
 
-  async function claim(limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
+  /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */
+  async function claim(limit: number, only?: OperationRef): Promise<number> {
     const claimant = worker.id;
+    const kinds = kindsToClaim(only);
+    let claimed = 0;
     try {
-      const claimed = await claimedRows(claimant, limit, only);
-      for (const row of claimed) {
-        arriving += 1;
-        void driver.takeUp(row).finally(() => {
-          arriving -= 1;
-          claimMore();
-        });
+      for (const claimKind of kinds) {
+        if (claimed === limit) break;
+        const rows = await claimKind(claimant, limit - claimed);
+        claimed += rows.length;
+        // Each is taken up at once: what is owned and not held would be nobody's.
+        for (const row of rows) {
+          arriving += 1;
+          void driver.takeUp(row).finally(() => {
+            arriving -= 1;
+            claimMore();
+          });
+        }
       }
       return claimed;
     } catch (error) {
@@ -406,11 +415,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  /** Sagas first: what they began is further along. */
-  async function claimedRows(claimant: string, limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
-    const ofSagas = served.length === 0 ? [] : await store.claimSagas(claimant, served, limit, only);
-    if (ofSagas.length === limit || actions.length === 0) return ofSagas;
-    return [...ofSagas, ...(await store.claim(claimant, actions, limit - ofSagas.length, only))];
+  function kindsToClaim(only?: OperationRef) {
+    const sagasOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
+      store.claimSagas(claimant, served, atMost, only);
+    const operationsOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
+      store.claim(claimant, actions, atMost, only);
+    if (only !== undefined) return [isSagaId(only.id) ? sagasOf : operationsOf];
+    if (served.length === 0) return [operationsOf];
+    sagasFirst = !sagasFirst;
+    return sagasFirst ? [sagasOf, operationsOf] : [operationsOf, sagasOf];
   }
 
   async function woken(wake: Wake): Promise<void> {

@@ -17,6 +17,8 @@ export interface Row {
   readonly records: Readonly<Record<string, number>>;
   readonly providerRecords: number;
   readonly expectedRecords: number;
+  /** Why it was taken back; only where it was. */
+  readonly cause?: { readonly step: string | null; readonly code: string };
   readonly ok: boolean;
   readonly ms: number;
 }
@@ -31,7 +33,7 @@ export async function judged(
   const { expected, name } = scenario;
   const order: Order = { orderId: scenario.orderId, amount: 1200 };
   const faults: string[] = [];
-  let told: Seen = { attempts: 0, lookups: 0, kills: 0, states: [], resultId: null, claims: {} };
+  let told: Seen = { attempts: 0, lookups: 0, kills: 0, states: [], named: [], claims: {} };
   let stored: Stored = { records: {}, ids: [] };
   try {
     const before = (await stage.provider.received()).length;
@@ -43,7 +45,7 @@ export async function judged(
     stored = await storedFor(stage, order).catch(() => stored);
   }
   for (const fault of faults) complain(`${name}: ${fault}`);
-  const { attempts, lookups, kills, states } = told;
+  const { attempts, lookups, kills, states, cause } = told;
   return {
     row: {
       scenario: name,
@@ -51,6 +53,7 @@ export async function judged(
       records: stored.records,
       providerRecords: stored.ids.length,
       expectedRecords: sum(expected.records),
+      ...(cause === undefined ? {} : { cause }),
       ok: faults.length === 0,
       ms: Math.round(performance.now() - began),
     },
@@ -100,8 +103,8 @@ function faultsIn({ expected }: Scenario, told: Seen, stored: Stored, sent: Sent
   compare('states', told.states, expected.states);
   compare('requests that the provider received', sent.posts, expected.attempts);
   compare('look-ups that the provider received', sent.lookups, expected.lookups);
-  compare('keys that the provider received', sent.keys, 1);
-  compare('record that the result names', told.resultId, stored.ids[0]);
+  compare('keys that the provider received', sent.keys, expected.keys ?? 1);
+  compare('records that the library names', told.named.toSorted(), stored.ids.toSorted());
   for (const [claim, holds] of Object.entries(told.claims)) if (!holds) faults.push(`not so: ${claim}`);
   return faults;
 }

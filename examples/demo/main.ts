@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createOrchestrator } from 'sagacity';
 import { privatePostgres, spawnProvider } from 'sagacity/testing';
+import { fulfilmentAsChain } from '../fulfilment/builder.ts';
+import { operationsAt } from '../fulfilment/operations.ts';
 import { judged } from './judge.ts';
 import { startNode } from './kill.ts';
 import { scenarios } from './scenarios.ts';
@@ -20,7 +22,7 @@ import { type Line, tableOf, verdictOn } from './table.ts';
 
 const usage = `Usage: npm run demo -- [--postgres] [--json]
 
-Loses replies, kills a worker and asks twice, then counts the records at the provider.
+Loses replies, kills a worker, asks twice and takes back half an order, then counts the records at the provider.
 
   --json       one JSON object a line on stdout, the last {"summary":"demo",...}; progress on stderr
   --postgres   on a PostgreSQL server that it starts for itself, instead of PGlite
@@ -96,10 +98,11 @@ async function demo({ json, postgres }: Options): Promise<boolean> {
   const provider = await spawnProvider();
   undo.push(() => provider.close());
   const shop = shopAt(provider.url);
+  const fulfilment = fulfilmentAsChain(operationsAt(provider.url));
   const store = storeIn(database);
   const orchestrator = createOrchestrator({
     store,
-    definitions: Object.values(shop),
+    definitions: [...Object.values(shop), fulfilment],
     tenant: 'demo-shop',
     sweepEvery: '200ms',
   });
@@ -114,7 +117,7 @@ async function demo({ json, postgres }: Options): Promise<boolean> {
   const lines: Line[] = [];
   for (const scenario of scenarios) {
     progress(scenario.name);
-    const stage = { provider, orchestrator, shop, start, workerDatabase };
+    const stage = { provider, orchestrator, shop, fulfilment, start, workerDatabase };
     const { row } = await judged(scenario, stage, complain);
     if (interruptedBy !== null) return false;
     lines.push({ row, story: scenario.story });

@@ -3,17 +3,20 @@
  * the library's history says; whether that is right is decided elsewhere, against the provider's own records.
  */
 
-import { isSagacityError, type Orchestrator, type Result, type Run, succeeded } from 'sagacity';
+import { isSagacityError, type Orchestrator, type Result, type Run, type StoryRecord, succeeded } from 'sagacity';
 import type { ScriptedProvider } from 'sagacity/testing';
+import type { fulfilmentAsChain } from '../fulfilment/builder.ts';
 import { killAndRestart, type StartProcess } from './kill.ts';
 import type { Order, shopAt } from './shop.ts';
-import { type Told, toldBy } from './told.ts';
+import { storyToldBy, type Told, toldBy } from './told.ts';
 
 /** Everything a scenario plays with. */
 export interface Stage {
   readonly provider: ScriptedProvider;
   readonly orchestrator: Orchestrator<true>;
   readonly shop: ReturnType<typeof shopAt>;
+  /** Five steps that belong together. */
+  readonly fulfilment: ReturnType<typeof fulfilmentAsChain>;
   readonly start: StartProcess;
   /** A database for a worker of its own. */
   readonly workerDatabase: string;
@@ -22,8 +25,10 @@ export interface Stage {
 /** What was seen. Every claim must be true. */
 export interface Seen extends Told {
   readonly kills: number;
-  /** The record that the result names, to be compared with the provider's. */
-  readonly resultId: string | null;
+  /** The records that the library names, to be compared with the provider's. */
+  readonly named: readonly string[];
+  /** Why everything was taken back, where it was. */
+  readonly cause?: { readonly step: string | null; readonly code: string };
   readonly claims: Readonly<Record<string, boolean>>;
 }
 
@@ -31,7 +36,12 @@ export interface Scenario {
   readonly name: string;
   readonly story: string;
   readonly orderId: string;
-  readonly expected: Told & { readonly kills: number; readonly records: Readonly<Record<string, number>> };
+  readonly expected: Told & {
+    readonly kills: number;
+    readonly records: Readonly<Record<string, number>>;
+    /** How many the provider was shown. One, where it is one operation. */
+    readonly keys?: number;
+  };
   readonly play: (stage: Stage, order: Order) => Promise<Seen>;
 }
 
@@ -77,8 +87,13 @@ export const scenarios: readonly Scenario[] = [
     orderId: 'order-d',
     expected: { attempts: 1, lookups: 1, kills: 1, records: { payment: 1 }, states: [...once, 'unknown', 'succeeded'] },
     async play({ provider, start, workerDatabase }, order) {
-      const { submission, ...told } = await killAndRestart(provider, start, workerDatabase, order.orderId);
-      return { ...told, claims: { 'the restarted worker found its operation again': submission !== 'new' } };
+      const killed = await killAndRestart(provider, start, workerDatabase, order.orderId);
+      const { submission, resultId, ...told } = killed;
+      return {
+        ...told,
+        named: resultId === null ? [] : [resultId],
+        claims: { 'the restarted worker found its operation again': submission !== 'new' },
+      };
     },
   },
   {
@@ -108,6 +123,31 @@ export const scenarios: readonly Scenario[] = [
         (error: unknown) => error,
       );
       return seen(run, { 'the other amount was a conflict': isSagacityError(refusal, 'IDEMPOTENCY_CONFLICT') });
+    },
+  },
+  {
+    name: 'G shipment refused',
+    story: 'two steps taken back; the reply of one compensation lost: looked up',
+    orderId: 'order-g',
+    expected: {
+      ...{ attempts: 5, lookups: 1, kills: 0, keys: 5 },
+      records: { authorisation: 1, reservation: 1, release: 1, void: 1 },
+      states: ['prepare', 'shipment', 'compensating', 'compensated'],
+    },
+    async play({ provider, orchestrator, fulfilment }, { orderId, amount }) {
+      await provider.faults(['decline'], 'shipment');
+      await provider.faults(['commit-then-drop'], 'void');
+      const goods = { lines: ['lamp'], address: 'Quay 1', email: 'orders@quay.example' };
+      const run = await orchestrator.submit(fulfilment, { orderId, total: amount, ...goods });
+      const end = await run.result({ within: WITHIN });
+      if (end.status !== 'compensated') throw new Error(`The saga is ${end.status}, not compensated.`);
+      const { cause } = end;
+      const story = await run.history();
+      return {
+        ...storyToldBy(story),
+        ...{ kills: 0, named: recordsIn(story), cause },
+        claims: { 'the cause is the shipment': cause.step === 'shipment' && cause.code === 'address_refused' },
+      };
     },
   },
   {
@@ -141,7 +181,20 @@ export const scenarios: readonly Scenario[] = [
 async function seen(run: Run<{ id: string }> | undefined, claims: Seen['claims'] = {}): Promise<Seen> {
   if (run === undefined) throw new Error('Nothing was submitted.');
   const end = await run.result({ within: WITHIN });
-  return { ...toldBy(await run.history()), kills: 0, resultId: idIn(end), claims };
+  const id = idIn(end);
+  return { ...toldBy(await run.history()), kills: 0, named: id === null ? [] : [id], claims };
+}
+
+/** The records at the provider that a saga's story names as proven, by a reply or by a look-up. */
+function recordsIn(story: readonly StoryRecord[]): readonly string[] {
+  return story.flatMap(({ facts: { reference, records } }) => {
+    const found: readonly unknown[] = Array.isArray(records) ? records : [];
+    return [reference, ...found.map(referenceOf)].filter((name) => typeof name === 'string');
+  });
+}
+
+function referenceOf(record: unknown): unknown {
+  return typeof record === 'object' && record !== null && 'reference' in record ? record.reference : null;
 }
 
 function idIn(end: Result<{ id: string }>): string | null {

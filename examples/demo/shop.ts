@@ -43,7 +43,7 @@ export function shopAt(url: string) {
       retry,
     }),
     /** This mail service ignores keys and cannot be asked: what is unknown stays unknown until a person looks. */
-    sendEmail: operation('email.send', {
+    sendEmail: operation('email.send-keyless', {
       input: typed<Order>(),
       key: ({ input }) => input.orderId,
       execute: ({ input, abortSignal }) => post(`${url}/keyless/emails`, input, abortSignal),

@@ -13,7 +13,7 @@ const head = ['scenario', 'what happened', 'attempts', 'look-ups', 'records', 'v
 export function tableOf(lines: readonly Line[], colour: boolean): string {
   const cells = lines.map(({ row, story }) => [
     row.scenario,
-    story,
+    row.cause === undefined ? story : `${story} (cause: ${row.cause.step ?? 'none'}, ${row.cause.code})`,
     String(row.attempts),
     String(row.lookups),
     `${row.providerRecords} of ${row.expectedRecords}`,
@@ -38,6 +38,6 @@ export function verdictOn(rows: readonly Row[], ms: number, store: string): stri
   const wrong = rows.filter(({ ok }) => !ok);
   const how = `store ${store}, ${(ms / 1000).toFixed(1)} s`;
   return wrong.length === 0
-    ? `Asked in its own process, the provider holds one record for each of the ${rows.length} orders: nothing was done twice, nothing was lost (${how}).`
+    ? `Asked in its own process, the provider holds just the records of the ${rows.length} orders that it should: nothing was done twice, nothing was lost (${how}).`
     : `${wrong.length} of ${rows.length} scenarios went wrong: ${wrong.map(({ scenario }) => scenario.charAt(0)).join(', ')} (${how}).`;
 }

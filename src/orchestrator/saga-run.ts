@@ -15,7 +15,9 @@ import type { Course } from './saga-course.ts';
 import { nextRest } from './watchers.ts';
 
 /** One fact of a saga's story: its own, or of one of its operations. */
-export interface StoryRecord extends HistoryRecord {
+export interface StoryRecord extends Omit<HistoryRecord, 'states'> {
+  /** As of an operation's history; of the saga itself the states of its chart: a name, or an object of those within it. */
+  readonly states?: readonly (string | object)[];
   /** The operation that it is about, and its action; null: the saga itself. */
   readonly operation: { readonly id: string; readonly action: string } | null;
 }

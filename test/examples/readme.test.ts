@@ -24,6 +24,15 @@ declare const bank: {
   ): Promise<{ refused: boolean; id: string }>;
   chargeByKey(key: string): Promise<{ id: string } | null>;
 };
+declare const warehouse: {
+  reserve(orderId: string, key: string): Promise<{ reservationId: string } | null>;
+  release(reservationId: string, key: string): Promise<{ released: boolean }>;
+};
+interface Order {
+  readonly orderId: string;
+  readonly amount: number;
+  readonly to: string;
+}
 declare const mail: { send(to: string, options: { signal: AbortSignal }): Promise<void> };
 `;
 
@@ -33,7 +42,7 @@ describe('the TypeScript of the README', () => {
     folder = await mkdtemp(join(tmpdir(), 'sagacity-readme-'));
     await mkdir(join(folder, 'node_modules'));
     await symlink(root, join(folder, 'node_modules', 'sagacity'));
-    for (const peer of ['drizzle-orm', '@types', 'pg']) {
+    for (const peer of ['drizzle-orm', 'xstate', '@types', 'pg']) {
       await symlink(join(root, 'node_modules', peer), join(folder, 'node_modules', peer));
     }
     await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));

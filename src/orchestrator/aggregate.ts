@@ -81,6 +81,8 @@ interface Leading {
   /** Everything whose history it adds to. */
   readonly changes: readonly OperationRef[];
   readonly after: (receipt: AnyReceipt) => Aggregate;
+  /** Done once it is written, at most once: what must not be missed is an operation. */
+  readonly afterwards: (logger: Logger) => void;
 }
 
 /** A turn that can be written. */
@@ -88,8 +90,6 @@ export interface Made extends Leading {
   /** What became of each hand-over, for those who wait for it. */
   readonly answers: ReadonlyMap<string, HandoverAnswer>;
   readonly turn: (as: WrittenAs) => AnyTurn;
-  /** Done once it is written, at most once: what must not be missed is an operation. */
-  readonly afterwards: (logger: Logger) => void;
 }
 
 /** The first turn of an aggregate. */

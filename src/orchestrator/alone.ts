@@ -85,7 +85,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
       const isUnderWay = slots > 0;
       const waitMs = isUnderWay ? null : 0;
       return {
-        ...{ waitMs, isUnderWay, starts: isUnderWay ? [ref.id] : [], changes: [ref] },
+        ...{ waitMs, isUnderWay, starts: isUnderWay ? [ref.id] : [], changes: [ref], afterwards: () => {} },
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
         after(receipt) {
           const { providerKey: idempotencyKey, input } = identified;

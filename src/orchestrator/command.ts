@@ -8,9 +8,9 @@ import { encode } from '../domain/codec.ts';
 import { inputInvalid, resolutionRefused, sagaNotFound, signalRefused } from '../domain/errors.ts';
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
+import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
 import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNameless } from './decide.ts';
-import type { SaidOfSaga } from './handover.ts';
 
 /** Who says it, and why. Kept for good. */
 export interface Instruction {
@@ -101,34 +101,49 @@ export async function signalSaga(
 ): Promise<Decided> {
   assertKeyText('event id', eventId, KEY_LENGTH_MAX);
   assertKeyText('event type', event.type, KEY_LENGTH_MAX);
-  if (event.type.startsWith('xstate.')) {
-    throw inputInvalid('An event from outside cannot have a type that begins with "xstate.". Give it another name.');
+  if (isLibraryEvent(event.type)) {
+    throw inputInvalid(`Only the library gives the event ${event.type} to a chart. Give yours another name.`);
   }
   // Refused here what no store could keep, with the path.
   encode(event, { onUnsupported: 'refuse', rootName: 'event' });
-  await existingSaga(commanding.store, ref);
-  const said: SaidOfSaga = { kind: 'signal', event: { ...event }, eventId };
-  const answer = await handOverAndWait(
-    commanding,
-    { to: ref, about: ref, said, handoverId: `signal ${eventId}` },
-    within,
-  );
+  const answer = await giveEvent(commanding, ref, { ...event }, eventId, within);
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw signalRefused(ref.id, event.type, answer.why);
   return { status: 'applied' };
 }
 
-/** Decides about a saga that is escalated because a step after its pivot was refused. */
+async function giveEvent(
+  commanding: Commanding,
+  ref: OperationRef,
+  event: SignalEvent,
+  eventId: string,
+  within?: Duration,
+) {
+  await existingSaga(commanding.store, ref);
+  return await handOverAndWait(commanding, { to: ref, about: ref, said: { kind: 'signal', event, eventId } }, within);
+}
+
+/** On what ground a person decides about a step. */
+export interface StepDecision extends Omit<Instruction, 'reason'> {
+  /** What the decision rests on. Kept for good. */
+  readonly evidence: string;
+  /** Which step it is about; needed where several can be refused at the same time. */
+  readonly step?: string;
+}
+
+/** Decides about a saga that is escalated because a step after its pivot was refused. Rejects with RESOLUTION_REFUSED. */
 export async function resolveSaga(
   commanding: Commanding,
   ref: OperationRef,
   outcome: Succeeded<unknown> | NotApplied,
-  instruction: Instruction & { readonly evidence: string },
+  { by, evidence, step, within }: StepDecision,
 ): Promise<Decided> {
-  const event = { type: 'verdict.given', outcome: { ...outcome }, by: instruction.by, evidence: instruction.evidence };
-  const eventId = commanding.driver.newHandoverId();
-  return await signalSaga(commanding, ref, event, {
-    eventId,
-    ...(instruction.within === undefined ? {} : { within: instruction.within }),
-  });
+  refuseNameless(by, 'by');
+  refuseNameless(evidence, 'evidence');
+  const event = { type: 'verdict.given', outcome, by, evidence, ...(step === undefined ? {} : { step }) };
+  encode(event, { onUnsupported: 'refuse', rootName: 'decision' });
+  const answer = await giveEvent(commanding, ref, event, commanding.driver.newHandoverId(), within);
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
+  return { status: 'applied' };
 }

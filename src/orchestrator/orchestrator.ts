@@ -40,6 +40,7 @@ import {
   type SignalEvent,
   type SignalOptions,
   signalSaga,
+  type StepDecision,
   terminateSaga,
   type Instruction,
 } from './command.ts';
@@ -217,7 +218,7 @@ export interface Operator<Fixed extends boolean = boolean> {
   resolveStep(
     id: string,
     outcome: Succeeded<unknown> | NotApplied,
-    decision: Instruction & { readonly evidence: string } & ForTenant<Fixed>,
+    decision: StepDecision & ForTenant<Fixed>,
   ): Promise<Decided>;
   /** Takes back what a settled saga did, as far as there are inverses. */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;

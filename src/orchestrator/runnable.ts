@@ -114,7 +114,11 @@ function runnable(definition: Saga): RunnableSaga {
 }
 
 /** What the builder makes is durable by its making; what is written by hand is looked at. */
-function refuseUndurable({ name, version }: Saga, { operations, takesNothingBack }: HandWritten, machine: AnyStateMachine) {
+function refuseUndurable(
+  { name, version }: Saga,
+  { operations, takesNothingBack }: HandWritten,
+  machine: AnyStateMachine,
+) {
   const findings = [
     ...lintMachine(machine),
     ...lintSaga(machine, { operations: Object.keys(operations), takesNothingBack }),

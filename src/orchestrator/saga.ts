@@ -76,7 +76,7 @@ export class SagaAggregate implements Aggregate {
 
   get timers(): readonly Timer[] {
     const { course, members } = this.#now;
-    const isMissing = course.entries.some(({ id }) => !members.has(id)) && course.fault === null;
+    const isMissing = course.entries.some(({ id, isLeft }) => !isLeft && !members.has(id)) && course.fault === null;
     return [
       ...Object.entries(this.#dues).flatMap(([name, dueAt]) => {
         const generation = generationOf(course, name);
@@ -135,6 +135,7 @@ export function newSaga(
       const dues = duesOf(made, before);
       return {
         ...leading(made, before, dues, moment),
+        afterwards: (logger) => tell(made.effects, saga, logger),
         turn: (as) => ({ ...turnOf(made, before, dues, as), birth: born, was: null }),
       };
     },
@@ -193,7 +194,7 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 }
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
-function duesOf({ course, changes, state }: SagaAdvance, before: Before): readonly Due[] {
+function duesOf({ course, changes, state, mayTimeOut }: SagaAdvance, before: Before): readonly Due[] {
   if (state === 'succeeded' || state === 'compensated' || state === 'terminated') return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
@@ -212,7 +213,7 @@ function duesOf({ course, changes, state }: SagaAdvance, before: Before): readon
       dues.push({ name, inMs: isSame ? null : delayMs });
     }
   }
-  if (isDeadlineOpen(course, before)) {
+  if (mayTimeOut && isDeadlineSet(before)) {
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
@@ -225,9 +226,8 @@ function duesOf({ course, changes, state }: SagaAdvance, before: Before): readon
 }
 
 /** It is set at birth, and passes once. */
-function isDeadlineOpen({ compensation, isTerminated, asked }: Course, before: Before): boolean {
-  if (before.saga.definition.withinMs === null || compensation !== null || isTerminated || asked !== null) return false;
-  return before.course === nothing || before.dues[DEADLINE] !== undefined;
+function isDeadlineSet({ saga, course, dues }: Before): boolean {
+  return saga.definition.withinMs !== null && (course === nothing || dues[DEADLINE] !== undefined);
 }
 
 function turnOf(

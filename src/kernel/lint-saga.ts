@@ -185,8 +185,13 @@ export function lintNames(machine: AnyStateMachine): readonly Finding[] {
 
 /** A wildcard for XState's own events is refused in every machine; one for the library's events is, here. */
 function isReserved(event: string): boolean {
-  if (!event.endsWith('.*')) return event.startsWith('xstate.') || libraryEvents.includes(event);
+  if (!event.endsWith('.*')) return isLibraryEvent(event);
   return libraryEvents.some((name) => name.startsWith(event.slice(0, -1)));
+}
+
+/** Only the library, or XState itself, gives such an event to a chart. */
+export function isLibraryEvent(type: string): boolean {
+  return type.startsWith('xstate.') || libraryEvents.includes(type);
 }
 
 function unknownSource({ id }: AnyStateNode, src: string): Finding {

@@ -93,6 +93,8 @@ interface Leading {
   readonly changes: readonly OperationRef[];
   /** `turn`: the id it was written under. */
   readonly after: (receipt: AnyReceipt, turn: string) => Aggregate;
+  /** Done once it is written, at most once: what must not be missed is an operation. */
+  readonly afterwards: (logger: Logger) => void;
 }
 
 /** A turn that can be written. */
@@ -100,8 +102,6 @@ export interface Made extends Leading {
   /** What became of each hand-over, for those who wait for it. */
   readonly answers: ReadonlyMap<string, HandoverAnswer>;
   readonly turn: (as: WrittenAs) => AnyTurn;
-  /** Done once it is written, at most once: what must not be missed is an operation. */
-  readonly afterwards: (logger: Logger) => void;
   /** Said to others once it is written; asked for again with the next look, so that nothing is lost with it. */
   readonly asks: readonly Asking[];
   /** Created once it is written, if it is not there yet; found missing by the next look otherwise. */

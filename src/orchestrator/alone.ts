@@ -159,7 +159,14 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
       const isUnderWay = slots > 0;
       const waitMs = isUnderWay ? null : 0;
       return {
-        ...{ waitMs, isUnderWay, rests: true, starts: isUnderWay ? [ref.id] : [], changes: [ref] },
+        ...{
+          waitMs,
+          isUnderWay,
+          rests: true,
+          starts: isUnderWay ? [ref.id] : [],
+          changes: [ref],
+          afterwards: () => {},
+        },
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
         after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;

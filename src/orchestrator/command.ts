@@ -9,10 +9,11 @@ import { definitionMissing, inputInvalid, resolutionRefused, sagaNotFound, signa
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
+import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
 import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNameless } from './decide.ts';
 import { addressed } from './aggregate.ts';
-import type { SaidOfSaga } from './handover.ts';
+
 import { contextOf, fromStored } from './row.ts';
 import { existing } from './run.ts';
 
@@ -136,41 +137,49 @@ export async function signalSaga(
 ): Promise<Decided> {
   assertKeyText('event id', eventId, KEY_LENGTH_MAX);
   assertKeyText('event type', event.type, KEY_LENGTH_MAX);
-  if (event.type.startsWith('xstate.')) {
-    throw inputInvalid('An event from outside cannot have a type that begins with "xstate.". Give it another name.');
+  if (isLibraryEvent(event.type)) {
+    throw inputInvalid(`Only the library gives the event ${event.type} to a chart. Give yours another name.`);
   }
   // Refused here what no store could keep, with the path.
   encode(event, { onUnsupported: 'refuse', rootName: 'event' });
-  await existingSaga(commanding.store, ref);
-  const said: SaidOfSaga = { kind: 'signal', event: { ...event }, eventId };
-  const answer = await handOverAndWait(
-    commanding,
-    { to: ref, about: ref, said, handoverId: `signal ${eventId}` },
-    within,
-  );
+  const answer = await giveEvent(commanding, ref, { ...event }, eventId, within);
   if (answer === null) return { status: 'waiting' };
   if (!answer.accepted) throw signalRefused(ref.id, event.type, answer.why);
   return { status: 'applied' };
 }
 
-/** A person's decision about a step that was refused after the pivot. */
-export interface StepDecision extends Instruction {
-  /** What it rests on. Kept for good. */
+async function giveEvent(
+  commanding: Commanding,
+  ref: OperationRef,
+  event: SignalEvent,
+  eventId: string,
+  within?: Duration,
+) {
+  await existingSaga(commanding.store, ref);
+  return await handOverAndWait(commanding, { to: ref, about: ref, said: { kind: 'signal', event, eventId } }, within);
+}
+
+/** On what ground a person decides about a step. */
+export interface StepDecision extends Omit<Instruction, 'reason'> {
+  /** What the decision rests on. Kept for good. */
   readonly evidence: string;
-  /** Which step, where several of a parallel wait for a decision. */
+  /** Which step it is about; needed where several can be refused at the same time. */
   readonly step?: string;
 }
 
-/** Decides about a saga that is escalated because a step after its pivot was refused. */
-export function resolveStep(
+/** Decides about a saga that is escalated because a step after its pivot was refused. Rejects with RESOLUTION_REFUSED. */
+export async function resolveSaga(
   commanding: Commanding,
   ref: OperationRef,
   outcome: Succeeded<unknown> | NotApplied,
-  { by, reason, evidence, step, within }: StepDecision,
+  { by, evidence, step, within }: StepDecision,
 ): Promise<Decided> {
-  for (const [name, value] of Object.entries({ by, reason, evidence })) refuseNameless(value, name);
-  const about = step === undefined ? {} : { step };
-  const event = { type: 'verdict.given', ...about, outcome: { ...outcome }, by, reason, evidence };
-  const waiting = within === undefined ? {} : { within };
-  return signalSaga(commanding, ref, event, { eventId: commanding.driver.newHandoverId(), ...waiting });
+  refuseNameless(by, 'by');
+  refuseNameless(evidence, 'evidence');
+  const event = { type: 'verdict.given', outcome, by, evidence, ...(step === undefined ? {} : { step }) };
+  encode(event, { onUnsupported: 'refuse', rootName: 'decision' });
+  const answer = await giveEvent(commanding, ref, event, commanding.driver.newHandoverId(), within);
+  if (answer === null) return { status: 'waiting' };
+  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
+  return { status: 'applied' };
 }

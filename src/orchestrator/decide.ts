@@ -232,16 +232,15 @@ export interface Said {
   readonly to: OperationRef;
   readonly about: OperationRef;
   readonly said: HandedOver;
-  /** Left out: it is said once, by this call. Who says it again under the same id is not heard twice. */
-  readonly handoverId?: string;
 }
 
 /** Null when it is not applied within the time: it is durable, and will be. */
 export async function handOverAndWait(
   { store, clock, watchers, driver }: Omit<Deciding, 'definitions'>,
-  { to, about, said, handoverId = driver.newHandoverId() }: Said,
+  { to, about, said }: Said,
   within: Duration = WITHIN,
 ): Promise<HandoverAnswer | null> {
+  const handoverId = driver.newHandoverId();
   const deadline = clock.monotonic() + milliseconds(within, 'within');
   watchers.await(handoverId);
   try {

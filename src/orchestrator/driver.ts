@@ -231,6 +231,7 @@ export class Driver {
       const { receipt } = committed;
       const told = this.#toldBy(receipt);
       for (const changed of made.changes) this.#around.watchers.changed(changed, made.rests);
+      made.afterwards(this.#around.logger);
       if (owner === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
         if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs);

@@ -37,7 +37,7 @@ import {
   compensateOperation,
   compensateSaga,
   existingSaga,
-  resolveStep,
+  resolveSaga,
   type SignalEvent,
   type SignalOptions,
   signalSaga,
@@ -629,7 +629,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
       async resolveStep(id, outcome, { ...decision }) {
         await ready('operator.resolveStep');
-        return resolveStep(deciding, refOf(id, decision), outcome, decision);
+        return resolveSaga(deciding, refOf(id, decision), outcome, decision);
       },
       async compensate(id, { ...instruction }) {
         await ready('operator.compensate');

@@ -54,6 +54,8 @@ export interface Fault {
   readonly message: string;
   /** How often in a row. */
   readonly times: number;
+  /** The timer of the chart that could not fire; null: it was something else. */
+  readonly timer: string | null;
 }
 
 export interface Course {

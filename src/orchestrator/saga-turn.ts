@@ -14,6 +14,7 @@ import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
+import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
 import { type Advance, advance, birth, type HandoverAnswer, type OperationHappening } from './advance.ts';
@@ -24,7 +25,7 @@ import { fromBody, type SaidOfSaga } from './handover.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
-import type { CompensationCause, Course, Entry } from './saga-course.ts';
+import type { Compensating, CompensationCause, Course, Entry } from './saga-course.ts';
 
 /** What a turn changes of one operation. */
 export interface MemberChange {
@@ -58,6 +59,8 @@ export interface SagaAdvance {
   readonly effects: readonly Effect[];
   /** The chart's output, once it has ended with one. */
   readonly output: { readonly value: Json } | null;
+  /** Its deadline can still have it taken back. */
+  readonly mayTimeOut: boolean;
 }
 
 /** What a turn is computed from. */
@@ -144,6 +147,8 @@ class Making {
 
   begin(first: KernelTurn): void {
     this.#follow(first, null);
+    // A history begins with where the chart does.
+    this.#moved = true;
     this.#goOn();
   }
 
@@ -181,6 +186,7 @@ class Making {
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
       ...{ asks: this.#asks, wakes: this.#wakes(), looks: this.#looks() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
+      mayTimeOut: this.#mayTimeOut(),
     };
   }
 
@@ -190,6 +196,7 @@ class Making {
       const before = [this.#course, this.#changes.size, ...this.#changes.values()];
       this.#noteSettled();
       this.#tellOriginals();
+      this.#heedAsked();
       this.#tellChart();
       this.#giveUpUnsent();
       this.#compensate();
@@ -275,9 +282,10 @@ class Making {
 
   /** What was never sent, and nobody waits for, is not sent any more. What may have been is followed up. */
   #giveUpUnsent(): void {
-    if (this.#course.compensation === null && !this.#course.isTerminated) return;
+    const { compensation, isTerminated } = this.#course;
     for (const { entry, member } of this.#ledger()) {
-      if (entry.undoes !== null || stateOf(member.row) !== 'pending') continue;
+      const isWaitedFor = compensation === null && !isTerminated && !entry.isLeft;
+      if (isWaitedFor || entry.undoes !== null || stateOf(member.row) !== 'pending') continue;
       const before = this.#changes.get(entry.id);
       const taken = this.#advance(entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: {} });
       const after = this.#changes.get(entry.id);
@@ -370,32 +378,40 @@ class Making {
   // ── Compensation ──
 
   #compensate(): void {
-    const { saga } = this.#now;
-    const { compensation } = this.#course;
-    const next = compensatedNext(this.#course, this.#ledger(), saga.definition.compensation);
+    if (this.#course.fault !== null) return;
+    const next = compensatedNext(this.#course, this.#ledger(), this.#now.saga.definition.compensation);
     const heldBy = [...new Set(next.flatMap(({ member }) => this.#heldBy(member.row)))];
     if (heldBy.join() !== this.#course.heldBy.join()) this.#course = { ...this.#course, heldBy };
     if (heldBy.length > 0) return;
     for (const standing of next) {
-      this.#atFault(() => this.#begin(standing));
-      if (this.#course.fault !== null) return;
+      if (!this.#atFault(() => this.#begin(standing))) return;
     }
+    const { compensation } = this.#course;
     if (compensation === null || compensation.isDone || !isCompensated(this.#ledger())) return;
+    this.#atFault(() => this.#endCompensation(compensation));
+  }
+
+  #endCompensation(compensation: Compensating): void {
+    this.#course = { ...this.#course, compensation: { ...compensation, isDone: true } };
     const { actor } = compensation;
-    const ended = { ...compensation, isDone: true };
-    if (actor === null) {
-      this.#course = { ...this.#course, compensation: ended };
-      return;
-    }
-    const takenBack = this.#ledger().flatMap(({ entry, member }) =>
-      stateOf(member.row) === 'compensated' ? [entry.step] : [],
-    );
-    const { chart } = this.#course;
-    this.#atFault(() => {
-      this.#course = { ...this.#course, compensation: ended };
-      const turn = repeatable(() => saga.kernel.settle(chart, actor.id, actor.generation, { output: { takenBack } }));
-      if (turn !== null) this.#follow(turn, 'compensate ended');
-    });
+    const { chart, isFrozen } = this.#course;
+    if (actor === null || isFrozen) return;
+    const { kernel } = this.#now.saga;
+    const output = { takenBack: this.#takenBack() };
+    const ended = repeatable(() => kernel.settle(chart, actor.id, actor.generation, { output }));
+    if (ended !== null) this.#follow(ended, 'compensate ended');
+  }
+
+  /** The steps whose effects have been taken back, in the order in which they were. */
+  #takenBack(): readonly string[] {
+    const isTakenBack = (id: string | null) => {
+      const member = id === null ? undefined : this.#memberOf(id);
+      return member !== undefined && stateOf(member.row) === 'compensated';
+    };
+    return this.#course.entries
+      .filter(({ undoes }) => isTakenBack(undoes))
+      .toSorted(inOrderOfSettling)
+      .map(({ step }) => step);
   }
 
   #begin({ entry, compensate }: Standing): void {
@@ -424,6 +440,8 @@ class Making {
       this.#advance(pivot.entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: { code } });
       return;
     }
+    // Where the chart would have gone on does not matter any more.
+    this.#course = { ...this.#course, fault: null };
     this.#cause = { step: null, code };
     const event = { type: code === 'cancelled' ? 'saga.cancelled' : 'saga.timedOut' };
     const { saga } = this.#now;
@@ -431,6 +449,15 @@ class Making {
       this.#step(event.type, () => saga.kernel.step(this.#course.chart, event));
     }
     if (this.#course.compensation === null) this.#freeze({ step: null, code });
+  }
+
+  /** It is known now whether the pivot succeeds; success wins. */
+  #heedAsked(): void {
+    const { asked, isTerminated } = this.#course;
+    const pivot = this.#pivot();
+    if (asked === null || pivot === undefined || isOpen(pivot)) return;
+    this.#course = { ...this.#course, asked: null };
+    if (stateOf(pivot.member.row) === 'failed' && !isTerminated) this.#takeBack(asked);
   }
 
   /** The chart cannot say how it is taken back: it stands still, and what the ledger holds is taken back. */
@@ -450,6 +477,11 @@ class Making {
     return pivot !== undefined && ['succeeded', 'compensating', 'compensated'].includes(stateOf(pivot.member.row));
   }
 
+  #mayTimeOut(): boolean {
+    const { compensation, isTerminated, asked } = this.#course;
+    return compensation === null && !isTerminated && asked === null && !this.#isPivotPassed();
+  }
+
   #isSettled(): boolean {
     const { state } = this.#standing();
     return state === 'succeeded' || state === 'compensated' || state === 'terminated';
@@ -458,43 +490,42 @@ class Making {
   // ── The chart ──
 
   #tellChart(): void {
-    for (const { entry, member } of this.#ledger()) {
-      const { actor } = entry;
-      const isReady = entry.settledAs !== null && !entry.isTold && !entry.isLeft && actor !== null;
-      if (!isReady || this.#course.isFrozen || this.#course.fault !== null) continue;
-      const step = this.#now.saga.steps.get(actor.id);
-      if (step === undefined) continue;
+    for (let next = this.#untold(); next !== undefined; next = this.#untold()) {
+      const { entry, actor, member, step } = next;
       const isFailed = stateOf(member.row) === 'failed';
       const code = contextOf(member.row).code ?? 'refused';
       const result: ActorResult = isFailed
         ? { error: operationFailed({ step: step.step, action: step.operation.action, code }) }
         : { output: outputOf(member) };
-      const { asked } = this.#course;
-      const refusal = asked === null ? { step: step.step, code } : { step: null, code: asked };
-      this.#cause = isFailed ? refusal : null;
+      this.#cause = isFailed ? { step: step.step, code } : null;
       this.#tell(entry.id, actor, result);
-      if (this.#course.fault !== null) return;
-      if (step.step === this.#now.saga.definition.pivotStep) this.#course = { ...this.#course, asked: null };
     }
   }
 
+  /** The first to settle of what the chart waits for and has not been told of; telling it may make it leave another. */
+  #untold() {
+    if (this.#course.isFrozen || this.#course.fault !== null) return undefined;
+    const untold = this.#ledger().flatMap(({ entry, member }) => {
+      const { actor, settledAs, isTold, isLeft } = entry;
+      const step = actor === null ? undefined : this.#now.saga.steps.get(actor.id);
+      const isWaitedFor = settledAs !== null && !isTold && !isLeft;
+      return isWaitedFor && actor !== null && step !== undefined ? [{ entry, actor, member, step }] : [];
+    });
+    return untold.toSorted((a, b) => inOrderOfSettling(a.entry, b.entry))[0];
+  }
+
   /** False when the chart is at fault. */
-  #step(what: string, turn: () => KernelTurn | null): boolean {
+  #step(what: string, turn: () => KernelTurn | null, timer: string | null = null): boolean {
     return this.#atFault(() => {
       const made = repeatable(turn);
       if (made !== null) this.#follow(made, what);
-    });
+    }, timer);
   }
 
   #follow(turn: KernelTurn, what: string | null): void {
     const before = this.#course;
-    this.#course = { ...this.#course, chart: turn.row };
-    try {
-      for (const effect of turn.effects) this.#carryOut(effect, what);
-    } catch (error) {
-      this.#course = before;
-      throw error;
-    }
+    this.#course = { ...before, chart: turn.row };
+    for (const effect of turn.effects) this.#carryOut(effect, what);
     this.#moved ||= turn.row !== before.chart;
     this.#visited.push(...turn.visited);
   }
@@ -571,16 +602,21 @@ class Making {
   }
 
   #lastRefusal(): CompensationCause | null {
-    const refused = this.#ledger()
-      .filter(({ entry, member }) => entry.undoes === null && entry.isTold && stateOf(member.row) === 'failed')
-      .toSorted((a, b) => (b.entry.settledAs ?? 0) - (a.entry.settledAs ?? 0))[0];
+    const forward = this.#ledger().filter(({ entry }) => entry.undoes === null);
+    const isRetried = ({ step }: Entry) =>
+      forward.some(({ entry, member }) => entry.step === step && stateOf(member.row) !== 'failed');
+    const refused = forward
+      .filter(({ entry, member }) => entry.isTold && stateOf(member.row) === 'failed' && !isRetried(entry))
+      .toSorted((a, b) => inOrderOfSettling(a.entry, b.entry))
+      .at(-1);
     if (refused === undefined) return null;
     return { step: refused.entry.step, code: contextOf(refused.member.row).code ?? 'refused' };
   }
 
-  /** False when it could not be done: then the saga is as it was before, and at fault. */
-  #atFault(work: () => void): boolean {
+  /** False when it could not be done: then the saga is as it was before, and at fault. `timer`: what it was due to. */
+  #atFault(work: () => void, timer: string | null = null): boolean {
     const [course, changes, starts, slots] = [this.#course, [...this.#changes], [...this.#starts], this.#slots];
+    const effects = [...this.#effects];
     try {
       work();
       return true;
@@ -589,9 +625,10 @@ class Making {
       this.#changes.clear();
       for (const [id, change] of changes) this.#changes.set(id, change);
       this.#starts.splice(0, this.#starts.length, ...starts);
+      this.#effects.splice(0, this.#effects.length, ...effects);
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
-      this.#course = { ...course, fault: { message, times } };
+      this.#course = { ...course, fault: { message, times, timer } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;
     }
@@ -600,35 +637,45 @@ class Making {
   // ── What comes from elsewhere ──
 
   #fire(name: string, generation: number): boolean {
-    const { course, saga } = this.#now;
+    const { course } = this.#now;
     if (name === FAULT) {
-      if (course.fault !== null) this.#course = { ...this.#course, fault: null };
+      this.#course = { ...course, fault: null };
+      const timer = course.fault?.timer ?? null;
+      if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
       return true;
     }
     if (name === DEADLINE) {
-      if (course.compensation !== null || course.isTerminated || this.#isPivotPassed()) return true;
-      this.#takeBack('timed-out');
+      if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
     }
     const id = Object.keys(course.chart.timers).find((timer) => chartTimer(timer) === name);
     if (id === undefined || course.isFrozen || course.fault !== null) return false;
-    const timer = course.chart.timers[id];
-    if (timer?.generation !== generation) return false;
-    this.#step(name, () => saga.kernel.fire(this.#course.chart, id, generation));
+    if (course.chart.timers[id]?.generation !== generation) return false;
+    this.#fireOfChart(id);
     return true;
   }
 
+  #fireOfChart(id: string): void {
+    const { chart } = this.#course;
+    const timer = chart.timers[id];
+    if (timer === undefined) return;
+    this.#step(chartTimer(id), () => this.#now.saga.kernel.fire(chart, id, timer.generation), id);
+  }
+
+  /** What is known of operations first, so that what is asked of the saga is measured against it. */
   #takeOver(handovers: readonly Handover[]): void {
     const ofOperations = new Map<string, Handover[]>();
+    const ofSaga: (readonly [Handover, SaidOfSaga | null])[] = [];
     for (const handover of handovers) {
       const said = readable(handover);
-      if (said === null || !('operation' in said)) this.#take(handover, said);
+      if (said === null || !('operation' in said)) ofSaga.push([handover, said]);
       else ofOperations.set(said.operation, [...(ofOperations.get(said.operation) ?? []), handover]);
     }
     for (const [id, those] of ofOperations) {
       if (this.#advance(id, { type: 'handed.over', handovers: those })) continue;
       for (const handover of those) this.#answer(handover, { accepted: false, why: 'the saga has no such operation' });
     }
+    for (const [handover, said] of ofSaga) this.#take(handover, said);
   }
 
   #take(handover: Handover, said: SaidOfSaga | null): void {
@@ -660,9 +707,10 @@ class Making {
   }
 
   #cancel(): HandoverAnswer {
-    if (this.#isSettled()) return refused(`it is ${this.#standing().state} already, and success wins`);
-    if (this.#course.isTerminated) return refused('it is being terminated');
+    if (this.#course.isTerminated) return refused('it is ended as it stands');
+    // What is asked for is so already, or will be.
     if (this.#course.compensation !== null || this.#course.asked !== null) return accepting;
+    if (this.#isSettled()) return refused(`it is ${this.#standing().state} already, and success wins`);
     if (this.#isPivotPassed()) return refused('its pivot has succeeded, and nothing is taken back any more');
     this.#takeBack('cancelled');
     return accepting;
@@ -679,7 +727,7 @@ class Making {
     const { state } = this.#standing();
     const { compensation } = this.#course;
     if (state === 'compensated') return accepting;
-    if (compensation !== null) {
+    if (compensation !== null && state !== 'terminated') {
       // What is proven need not wait for what is not.
       this.#course = { ...this.#course, compensation: { ...compensation, isPartial: true } };
       return accepting;
@@ -687,7 +735,8 @@ class Making {
     if (state !== 'succeeded' && state !== 'terminated')
       return refused(`it is ${state}, not settled; cancel it instead`);
     this.#course = { ...this.#course, isTerminated: false };
-    this.#freeze({ step: null, code: 'requested' });
+    // It may have been ended in the midst of being taken back.
+    this.#freeze(compensation?.cause ?? { step: null, code: 'requested' });
     return accepting;
   }
 
@@ -709,7 +758,7 @@ class Making {
     });
     if (!isSound) return refused('its definition is at fault; send it again once that is repaired');
     if (!isTaken) {
-      const takes = isMoving ? kernel.awaits(chart) : [];
+      const takes = isMoving ? kernel.awaits(chart).filter((type) => !isLibraryEvent(type)) : [];
       const where = `saga ${name} in state ${JSON.stringify(chart.value)}`;
       return refused(`${where} takes ${takes.length === 0 ? 'no event' : takes.join(', ')}`);
     }
@@ -742,6 +791,10 @@ class Making {
     const isUnderWay = isUnsettled || this.#joining().length > 0;
     return { state: isUnderWay ? 'in-progress' : 'waiting', reason: null };
   }
+}
+
+function inOrderOfSettling(a: Entry, b: Entry): number {
+  return (a.settledAs ?? 0) - (b.settledAs ?? 0);
 }
 
 const accepting: HandoverAnswer = { accepted: true };

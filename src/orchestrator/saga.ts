@@ -161,6 +161,7 @@ export function newSaga(
       const dues = duesOf(made, before);
       return {
         ...leading(made, before, dues, moment),
+        afterwards: (logger) => tell(made.effects, saga, logger),
         turn: (as) => ({ ...turnOf(made, before, dues, as), birth: born, was: null }),
       };
     },
@@ -221,7 +222,7 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 }
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
-function duesOf({ course, changes, state, looks }: SagaAdvance, before: Before): readonly Due[] {
+function duesOf({ course, changes, state, looks, mayTimeOut }: SagaAdvance, before: Before): readonly Due[] {
   if (isSagaSettled(state)) return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
@@ -240,7 +241,7 @@ function duesOf({ course, changes, state, looks }: SagaAdvance, before: Before):
       dues.push({ name, inMs: isSame ? null : delayMs });
     }
   }
-  if (isDeadlineOpen(course, before)) {
+  if (mayTimeOut && isDeadlineSet(before)) {
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
@@ -254,9 +255,8 @@ function duesOf({ course, changes, state, looks }: SagaAdvance, before: Before):
 }
 
 /** It is set at birth, and passes once. */
-function isDeadlineOpen({ compensation, isTerminated, asked }: Course, before: Before): boolean {
-  if (before.saga.definition.withinMs === null || compensation !== null || isTerminated || asked !== null) return false;
-  return before.course === nothing || before.dues[DEADLINE] !== undefined;
+function isDeadlineSet({ saga, course, dues }: Before): boolean {
+  return saga.definition.withinMs !== null && (course === nothing || dues[DEADLINE] !== undefined);
 }
 
 function turnOf(

@@ -144,7 +144,7 @@ describe('an order whose stock the warehouse does not take back', () => {
       const [doubt, ...others] = await shop.orchestrator.operator.doubts();
       expect([doubt?.action, doubt?.reason, others]).toEqual(['stock.reserve', 'inverse-failed', []]);
       await shop.orchestrator.operator.resolve(doubt?.id ?? '', effect, {
-        ...{ by: 'on-call', evidence: 'the warehouse says so on the telephone', seen: doubt?.seen ?? 0 },
+        ...{ by: 'on-call', evidence: 'the warehouse says so on the telephone', seen: doubt?.seen ?? '' },
       });
       return run;
     });

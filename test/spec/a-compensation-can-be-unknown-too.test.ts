@@ -58,17 +58,20 @@ describe('a compensation that is refused', () => {
     expect(await shop.kept()).toEqual(['authorisation', 'reservation']);
   });
 
-  test.each(['taken-back', 'left-standing'] as const)('and %s by a person is over, and the others are taken back', async (effect) => {
-    const { orchestrator, run, doubt } = await refused();
+  test.each(['taken-back', 'left-standing'] as const)(
+    'and %s by a person is over, and the others are taken back',
+    async (effect) => {
+      const { orchestrator, run, doubt } = await refused();
 
-    await orchestrator.operator.resolve(doubt.id, effect, { ...decision, seen: doubt.seen });
-    await sagaReached(run, 'compensated');
-    await shop.pass('10m');
+      await orchestrator.operator.resolve(doubt.id, effect, { ...decision, seen: doubt.seen });
+      await sagaReached(run, 'compensated');
+      await shop.pass('10m');
 
-    expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'payment', code: 'declined' } });
-    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'void']);
-    expect(await orchestrator.operator.doubts()).toEqual([]);
-  });
+      expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'payment', code: 'declined' } });
+      expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'void']);
+      expect(await orchestrator.operator.doubts()).toEqual([]);
+    },
+  );
 
   test('does not keep the others from being taken back where all are at once', async () => {
     shop = await sagaShop();

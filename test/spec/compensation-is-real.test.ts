@@ -6,7 +6,17 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { saga, succeeded, typed } from 'sagacity';
-import { fair, fulfilment, now, order, type Part, purchase, sagaReached, sagaShop, type SagaShop } from '../support/saga-shop.ts';
+import {
+  fair,
+  fulfilment,
+  now,
+  order,
+  type Part,
+  purchase,
+  sagaReached,
+  sagaShop,
+  type SagaShop,
+} from '../support/saga-shop.ts';
 
 let shop: SagaShop;
 afterEach(() => shop.close());
@@ -27,7 +37,9 @@ describe('a saga whose pivot was refused', () => {
     const taken = ['authorisation', 'reservation', 'booking'];
     expect(await shop.kept()).toEqual([...taken, 'cancellation', 'release', 'void']);
     expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'capture', code: 'declined' } });
-    const actions = (await run.history()).filter(({ kind }) => kind === 'start').map(({ operation }) => operation?.action);
+    const actions = (await run.history())
+      .filter(({ kind }) => kind === 'start')
+      .map(({ operation }) => operation?.action);
     expect(actions.slice(-3)).toEqual(['courier.cancel', 'stock.release', 'payment.void']);
   });
 });
@@ -174,7 +186,9 @@ describe('a saga that is to be taken back while nobody knows how one of its step
 
     expect(await run.status()).toBe('compensated');
     expect(await shop.kept()).toEqual(['authorisation', 'void']);
-    expect((await shop.provider.received({ kind: 'reservation' })).filter(({ method }) => method === 'POST')).toHaveLength(1);
+    expect(
+      (await shop.provider.received({ kind: 'reservation' })).filter(({ method }) => method === 'POST'),
+    ).toHaveLength(1);
     expect(await shop.provider.received({ kind: 'release' })).toEqual([]);
   });
 

@@ -26,6 +26,8 @@ import {
   typed,
 } from 'sagacity';
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
+import { actorsFrom } from 'sagacity/xstate';
+import { setup } from 'xstate';
 import { milliseconds } from '../../src/domain/duration.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from './chance.ts';
@@ -52,6 +54,9 @@ export type Kind =
   | 'payment'
   | 'refund';
 
+/** What a reply is about: a record of this kind, or what a look-up has found. */
+type Sort = Kind | 'look-up';
+
 /** How the operation that makes records of this kind is described, where it is not as usual. */
 export interface Habit {
   readonly keyRetention?: '24h' | 'none';
@@ -72,12 +77,12 @@ export interface SagaShop {
   readonly trade: Trade;
   /** Opens an orchestrator on the shop's store, or on another; stopped with the shop. */
   open(definitions: readonly (AnyOperation | AnySaga)[], options?: Opening): Promise<Orchestrator<true>>;
-  /** From now on no reply about this kind comes back, though the provider has acted. */
-  hold(kind: Kind): void;
-  /** Resolves when a reply of this kind is held back. */
-  held(kind: Kind): Promise<void>;
+  /** From now on no reply of this sort comes back, though the provider has acted. */
+  hold(sort: Sort): void;
+  /** Resolves when a reply of this sort is held back. */
+  held(sort: Sort): Promise<void>;
   /** Lets held replies come, and those that follow. */
-  letGo(kind: Kind): void;
+  letGo(sort: Sort): void;
   /** Moves time on second by second, waiting before each for what is on its way. */
   pass(duration: Duration): Promise<void>;
   /** Resolves when nothing is on its way and nothing is due. */
@@ -127,11 +132,11 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
       if (start) await orchestrator.start();
       return orchestrator;
     },
-    hold: (kind) => post.hold(kind),
-    async held(kind) {
-      await until(() => (post.isHeldBack(kind) ? true : null), `a reply about ${kind} to be held back`);
+    hold: (sort) => post.hold(sort),
+    async held(sort) {
+      await until(() => (post.isHeldBack(sort) ? true : null), `a reply about ${sort} to be held back`);
     },
-    letGo: (kind) => post.letGo(kind),
+    letGo: (sort) => post.letGo(sort),
     async rest() {
       for (let quiet = 0; quiet < 3; quiet += 1) {
         await arrived();
@@ -207,6 +212,39 @@ function trade(url: string, post: Post, habits: Habits) {
     email: operation('email.send', describe('email')),
     ...{ voiding, release, cancelBooking, refund },
   };
+}
+
+/** By hand: authorise, wait up to an hour for somebody's approval, and reserve. */
+export function approval({ authorise, reserve }: Trade, selling: Selling = {}) {
+  const operations = { authorise, reserve };
+  const machine = setup({
+    types: { context: typeOf<Part>(), input: typeOf<Part>(), events: typeOf<Approval>() },
+    actors: actorsFrom(operations),
+  }).createMachine({
+    id: 'approval',
+    context: ({ input }) => input,
+    initial: 'money',
+    states: {
+      money: {
+        invoke: { id: 'money', src: 'authorise', input: ({ context }) => context, onDone: 'asking', onError: 'back' },
+      },
+      asking: { on: { approved: 'goods', rejected: 'back' }, after: { 3_600_000: 'back' } },
+      goods: {
+        invoke: { id: 'goods', src: 'reserve', input: ({ context }) => context, onDone: 'sold', onError: 'back' },
+      },
+      back: { invoke: { src: 'compensate', onDone: 'withdrawn' } },
+      sold: { type: 'final' },
+      withdrawn: { type: 'final' },
+    },
+  });
+  return saga('approval', { ...selling, input: typed<Part>(), key: ({ input }) => input.orderId, machine, operations });
+}
+
+export type Approval = { readonly type: 'approved' } | { readonly type: 'rejected' };
+
+/** XState takes types by example, and reads none of them. */
+export function typeOf<Type>(): Type {
+  return {} as Type;
 }
 
 interface Selling {
@@ -289,7 +327,11 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
             every: '5s' as const,
             ...lookup,
             find: ({ idempotencyKey, abortSignal }: Omit<Sent, 'input'>) =>
-              post.trip(abortSignal, () => find(idempotencyKey, abortSignal)),
+              post.trip(abortSignal, async (trip) => {
+                const finding = await find(idempotencyKey, abortSignal);
+                await post.comesBack('look-up', trip, abortSignal);
+                return finding;
+              }),
           },
     timeout: '10s' as const,
     retry: { attempts, backoff: 'fixed', delay: '1s', jitter: 'none' } as const,
@@ -310,27 +352,27 @@ function idIn(body: unknown): string {
 /** Everything between the shop and the provider. */
 class Post {
   readonly #trips = new Set<object>();
-  readonly #holds = new Map<Kind, Hold>();
+  readonly #holds = new Map<Sort, Hold>();
 
   get onTheWay(): number {
     return this.#trips.size;
   }
 
-  hold(kind: Kind): void {
-    this.#holds.set(kind, new Hold());
+  hold(sort: Sort): void {
+    this.#holds.set(sort, new Hold());
   }
 
-  isHeldBack(kind: Kind): boolean {
-    return this.#holds.get(kind)?.isWaited === true;
+  isHeldBack(sort: Sort): boolean {
+    return this.#holds.get(sort)?.isWaited === true;
   }
 
-  letGo(kind: Kind): void {
-    this.#holds.get(kind)?.open();
-    this.#holds.delete(kind);
+  letGo(sort: Sort): void {
+    this.#holds.get(sort)?.open();
+    this.#holds.delete(sort);
   }
 
   letAllGo(): void {
-    for (const kind of [...this.#holds.keys()]) this.letGo(kind);
+    for (const sort of [...this.#holds.keys()]) this.letGo(sort);
   }
 
   /** Counts as on its way until it has ended or was given up. */
@@ -345,9 +387,9 @@ class Post {
     }
   }
 
-  /** At once, unless the kind is held back. */
-  async comesBack(kind: Kind, trip: object, abortSignal: AbortSignal | null): Promise<void> {
-    const hold = this.#holds.get(kind);
+  /** At once, unless its sort is held back. */
+  async comesBack(sort: Sort, trip: object, abortSignal: AbortSignal | null): Promise<void> {
+    const hold = this.#holds.get(sort);
     if (hold === undefined) return;
     this.#trips.delete(trip);
     hold.isWaited = true;

@@ -383,18 +383,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     });
   }
 
+  /** Sagas first: what they began is further along. */
   async function claim(limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
     const claimant = worker.id;
     try {
-      const claimed = await claimedRows(claimant, limit, only);
-      for (const row of claimed) {
-        arriving += 1;
-        void driver.takeUp(row).finally(() => {
-          arriving -= 1;
-          claimMore();
-        });
-      }
-      return claimed;
+      const ofSagas = served.length === 0 ? [] : takenUp(await store.claimSagas(claimant, served, limit, only));
+      if (ofSagas.length === limit || actions.length === 0) return ofSagas;
+      return [...ofSagas, ...takenUp(await store.claim(claimant, actions, limit - ofSagas.length, only))];
     } catch (error) {
       // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
       if (isSagacityError(error, 'STORE_IN_DOUBT') && claimant === worker.id) await worker.replace();
@@ -402,11 +397,16 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  /** Sagas first: what they began is further along. */
-  async function claimedRows(claimant: string, limit: number, only?: OperationRef): Promise<readonly AnyRow[]> {
-    const ofSagas = served.length === 0 ? [] : await store.claimSagas(claimant, served, limit, only);
-    if (ofSagas.length === limit || actions.length === 0) return ofSagas;
-    return [...ofSagas, ...(await store.claim(claimant, actions, limit - ofSagas.length, only))];
+  /** At once: what has been claimed is this worker's, whatever becomes of the next claim. */
+  function takenUp(claimed: readonly AnyRow[]): readonly AnyRow[] {
+    for (const row of claimed) {
+      arriving += 1;
+      void driver.takeUp(row).finally(() => {
+        arriving -= 1;
+        claimMore();
+      });
+    }
+    return claimed;
   }
 
   async function woken(wake: Wake): Promise<void> {

@@ -11,7 +11,9 @@ import type { LookupAnswer } from '../../machines/operation.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store.ts';
+import { aggregateOf } from './aggregate.ts';
 import type { Driver } from './driver.ts';
+import type { SaidOfOperation } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { contextOf, fromStored } from './row.ts';
 
@@ -131,7 +133,7 @@ export class Verification {
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
   async #ask(row: OperationRow, since: Since): Promise<boolean> {
     const { clock, driver, definitions } = this.#around;
-    const { tenant, id, providerKey: idempotencyKey, now: beganAt } = row;
+    const { id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
     if (row.handovers.length > 0) return false;
@@ -143,11 +145,9 @@ export class Verification {
       const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
       const { answer } = await lookUp(looked, clock);
       if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
-      await driver.handOver(
-        { tenant, id },
-        { kind: 'verification', ...since, ...answer },
-        `verification ${since.timeline}`,
-      );
+      const said: SaidOfOperation = { kind: 'verification', ...since, ...answer };
+      const handoverId = `verification ${since.timeline} ${id}`;
+      await driver.handOver(aggregateOf(row), row.saga === null ? said : { ...said, operation: id }, handoverId);
       return true;
     } finally {
       this.#asking.delete(abort);

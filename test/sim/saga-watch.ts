@@ -120,13 +120,7 @@ export class SagaWatch {
 
   // The row
 
-  #checkRow(
-    verb: Verb,
-    args: readonly unknown[],
-    turn: SagaTurn | null,
-    before: KeptSaga | null,
-    row: KeptSaga,
-  ): void {
+  #checkRow(verb: Verb, args: readonly unknown[], turn: SagaTurn | null, before: KeptSaga | null, row: KeptSaga): void {
     const label = labelOf(row);
     if (turn !== null && keyOf(turn) !== keyOf(row)) this.#wrong('I15', `a turn of ${turn.id} wrote ${label}`);
     this.#checkNextStep(row);
@@ -137,7 +131,17 @@ export class SagaWatch {
       this.#course.tally.met('saga: begun');
       return;
     }
-    for (const part of ['tenant', 'id', 'name', 'version', 'key', 'hash', 'fingerprint', 'createdAt', 'born'] as const) {
+    for (const part of [
+      'tenant',
+      'id',
+      'name',
+      'version',
+      'key',
+      'hash',
+      'fingerprint',
+      'createdAt',
+      'born',
+    ] as const) {
       if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${label} changed`);
     }
     if (row.generation < before.generation) this.#wrong('I5', `the generation of ${label} went back`);
@@ -227,8 +231,7 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
-        (last?.row.state === 'failed' &&
-          (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
+        (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
   }
@@ -248,7 +251,9 @@ export class SagaWatch {
     if (stored.compensation === null && isLeft(original, stored)) return;
     if (stored.compensation === null) this.#wrong('I9', `${subject} is begun, and nothing is to be taken back`);
     const others = bookings.filter((booking) => booking.undoes === null && booking !== original);
-    const open = others.find(({ row: { state }, ...other }) => isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }));
+    const open = others.find(({ row: { state }, ...other }) =>
+      isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
+    );
     if (open !== undefined) this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
     const { pivot, compensation } = this.#shapeOf(row);
     const passed = others.find(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
@@ -257,8 +262,7 @@ export class SagaWatch {
     const place = remembered.settled.get(original.subject) ?? 0;
     for (const other of others) {
       if (isBeingTakenBack(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
-      const isOwed =
-        other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
+      const isOwed = other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
       if (isOwed && (remembered.settled.get(other.subject) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
@@ -284,7 +288,8 @@ export class SagaWatch {
     const booking = undoneBy(orderOf(subject));
     if (booking === null) return;
     const isThere = this.#books.ledger.some(
-      ({ subject: of }) => orderOf(of) === booking && of.slice(0, of.indexOf('/')) === subject.slice(0, subject.indexOf('/')),
+      ({ subject: of }) =>
+        orderOf(of) === booking && of.slice(0, of.indexOf('/')) === subject.slice(0, subject.indexOf('/')),
     );
     if (!isThere) this.#wrong('I9', `${subject}: it is taken back, and never was`);
   }
@@ -300,7 +305,8 @@ export class SagaWatch {
     const stored = storedIn(row);
     const bookings = this.#bookingsOf(row);
     const open = bookings.find((booking) => !isSettled(booking.row.state));
-    if (open !== undefined) this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
+    if (open !== undefined)
+      this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
     const { pivot } = this.#shapeOf(row);
     const hasPivoted = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     const { cancelled } = this.#of(row);
@@ -339,7 +345,8 @@ export class SagaWatch {
     const shape = this.#shapeOf(row);
     const isNeeded = shape.written === 'chain' || last?.row.state === 'succeeded';
     const isSpared = step.onFailed === 'continue' || remembered.stated.has(step.name);
-    if (booked === 0 ? isNeeded && !isSpared : undone > 0 && !this.#forgotten.has(keyOf(row))) this.#wrong('I10', holds);
+    if (booked === 0 ? isNeeded && !isSpared : undone > 0 && !this.#forgotten.has(keyOf(row)))
+      this.#wrong('I10', holds);
   }
 
   // Answers
@@ -394,7 +401,9 @@ export class SagaWatch {
     if (undoes !== null && row.state === 'unknown') tally.met('saga: an inverse unknown');
     if (undoes !== null && row.state === 'failed') tally.met('saga: an inverse refused');
     const change = turn.operations.find(({ id }) => id === row.id);
-    const isToldSo = change?.records.some(({ body }) => (decode(body) as { event?: string }).event === 'cancel.requested');
+    const isToldSo = change?.records.some(
+      ({ body }) => (decode(body) as { event?: string }).event === 'cancel.requested',
+    );
     if (isToldSo === true && row.state === 'failed') tally.met('saga: an unsent step given up');
   }
 
@@ -413,7 +422,11 @@ export class SagaWatch {
       const said = decode(body) as {
         readonly kind?: string;
         readonly accepted?: boolean;
-        readonly event?: { readonly type: string; readonly step?: string; readonly outcome?: { readonly type: string } };
+        readonly event?: {
+          readonly type: string;
+          readonly step?: string;
+          readonly outcome?: { readonly type: string };
+        };
       };
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
@@ -513,7 +526,10 @@ export class SagaWatch {
     const fits =
       row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;
     if (!fits) tally.met('saga: a turn refused by its fence');
-    else if (turn.timeline === this.#data.timeline && turn.operations.some(({ start }) => start?.insideWindow === true)) {
+    else if (
+      turn.timeline === this.#data.timeline &&
+      turn.operations.some(({ start }) => start?.insideWindow === true)
+    ) {
       tally.met('saga: a window refused the start');
     }
   }

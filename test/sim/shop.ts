@@ -57,12 +57,7 @@ export function definitionsFor(process: Process, provider: Provider): Definition
   return new Map<string, Operation | Saga>([...alone, ...sagasFor(sagas, operationOf)]);
 }
 
-function definitionOf(
-  promised: Promised,
-  process: Process,
-  provider: Provider,
-  inverse: Operation | null,
-): Operation {
+function definitionOf(promised: Promised, process: Process, provider: Provider, inverse: Operation | null): Operation {
   const { lookup } = promised;
   const defined = operation(promised.action, {
     input: typed<Order>(),

@@ -157,7 +157,17 @@ export class Watch {
   }
 
   #checkIdentity(before: Kept, row: Kept): void {
-    for (const part of ['tenant', 'id', 'action', 'key', 'providerKey', 'fingerprint', 'createdAt', 'born', 'saga'] as const) {
+    for (const part of [
+      'tenant',
+      'id',
+      'action',
+      'key',
+      'providerKey',
+      'fingerprint',
+      'createdAt',
+      'born',
+      'saga',
+    ] as const) {
       if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${subjectOfRow(row)} changed`);
     }
   }

@@ -14,8 +14,18 @@ const happenings: Readonly<Record<string, string>> = {
   'verdict.given': 'verdict',
   'lookup.requested': 'verdict',
   'cancel.requested': 'cancel',
+  'compensation.begun': 'taking back',
+  'compensation.succeeded': 'taken back',
+  'compensation.refused': 'not taken back',
+  'effect.takenBack': 'verdict',
+  'effect.leftStanding': 'verdict',
   '': 'always',
 };
+
+/** How what happened is named in arrows. */
+export function happeningOf(event: string): string {
+  return happenings[event] ?? event;
+}
 
 /** The orchestrator reports what an executor or a look-up threw as an outcome that is unknown, and never as an error. */
 const neverReported = new Set(['xstate.error.actor.attempt', 'xstate.error.actor.lookup']);
@@ -26,25 +36,9 @@ const neverReported = new Set(['xstate.error.actor.attempt', 'xstate.error.actor
  */
 const neverTaken = new Set(['pending --evidence--> escalated (two-effects)']);
 
-/** Begun by sagas, which take the compensation's side of the chart with them. */
-const ofCompensation = /^(compensation|effect)\./;
-const ofInverses = new Set(['inverse-failed']);
-
-/** An arrow that another feature will bring to life, and which. */
-export interface Waiting {
-  readonly arrow: string;
-  readonly waitsFor: 'sagas';
-}
-
-interface Read {
-  readonly live: readonly string[];
-  readonly waiting: readonly Waiting[];
-}
-
-/** Every arrow of the chart: those that the orchestrator can take today, and those that wait. */
-export function arrowsOfChart(): Read {
-  const live = new Set<string>();
-  const waiting = new Set<string>();
+/** Every arrow of the chart that the orchestrator can take. */
+export function arrowsOfChart(): readonly string[] {
+  const arrows = new Set<string>();
   for (const state of Object.values(operationMachine.states)) {
     const byEvent = [...state.transitions, ['', state.always ?? []] as const];
     for (const [event, transitions] of byEvent) {
@@ -52,21 +46,13 @@ export function arrowsOfChart(): Read {
       for (const transition of transitions) {
         const [target] = transition.target ?? [];
         const happening = happenings[event];
-        const reason = reasonIn(transition.actions);
-        const arrow = arrowOf(state.key, happening ?? event, target?.key ?? state.key, reason);
-        const waits = ofCompensation.test(event) || (reason !== null && ofInverses.has(reason));
-        if (neverTaken.has(arrow)) continue;
-        if (waits) waiting.add(arrow);
-        else if (happening === undefined)
-          throw new Error(`The chart takes ${event}, which no record is known to tell.`);
-        else live.add(arrow);
+        if (happening === undefined) throw new Error(`The chart takes ${event}, which no record is known to tell.`);
+        const arrow = arrowOf(state.key, happening, target?.key ?? state.key, reasonIn(transition.actions));
+        if (!neverTaken.has(arrow)) arrows.add(arrow);
       }
     }
   }
-  return {
-    live: [...live].toSorted(),
-    waiting: [...waiting].toSorted().map((arrow) => ({ arrow, waitsFor: 'sagas' })),
-  };
+  return [...arrows].toSorted();
 }
 
 /** How an arrow is named. `reason`: an escalation that says itself why. */

@@ -1,16 +1,36 @@
 /**
- * Those who want something: each caller submits an order until it is accepted, by whatever process answers, and at
- * times once more, with other parameters, or to take it back. A caller that lost its connection knows nothing and
- * tries again. What a caller is told is shown to the judge.
+ * Those who want something, an order or a saga: each caller submits it until it is accepted, by whatever process
+ * answers, and at times once more, with other parameters, or to take it back. A caller that lost its connection knows
+ * nothing and tries again. What a caller is told is shown to the judge.
  */
 
+import type { Result } from '../../src/define/result.ts';
+import type { SagaResult } from '../../src/define/saga-result.ts';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import type { Course } from './course.ts';
-import type { Wanted } from './plan.ts';
 import type { Process } from './process.ts';
-import { subjectOf } from './provider.ts';
 import type { Order } from './shop.ts';
 import { orderOf, type Watch } from './watch.ts';
+
+/** Something that is wanted. */
+export interface Wish {
+  readonly tenant: string;
+  /** The action of an operation, or the name of a saga. */
+  readonly definition: string;
+  readonly key: string;
+  readonly atMs: number;
+  /** What it is called in the account. */
+  readonly subject: string;
+  /** When an operator ends it as it stands; null: nobody does. */
+  readonly terminatesAtMs: number | null;
+  /** How it ended, as its caller was told. */
+  readonly told: (result: Told) => void;
+  /** What a caller was answered who wanted it cancelled. */
+  readonly cancelled: (status: 'accepted' | 'too-late' | 'waiting') => void;
+}
+
+/** An operation's result, or a saga's. */
+export type Told = Result | SagaResult;
 
 /** A caller hears nothing for so long, and tries again. */
 const PATIENCE_MS = 6_000;
@@ -19,19 +39,21 @@ const PATIENCE_MS = 6_000;
 const CANCELS_MAX = 3;
 
 export class Caller {
-  readonly subject: string;
   readonly #course: Course;
-  readonly #wanted: Wanted;
+  readonly #wish: Wish;
   readonly #anybody: () => Process | null;
   readonly #watch: Watch;
   #id: string | null = null;
 
-  constructor(course: Course, wanted: Wanted, anybody: () => Process | null, watch: Watch) {
+  constructor(course: Course, wish: Wish, anybody: () => Process | null, watch: Watch) {
     this.#course = course;
-    this.#wanted = wanted;
+    this.#wish = wish;
     this.#anybody = anybody;
     this.#watch = watch;
-    this.subject = subjectOf(wanted.action, { tenant: wanted.tenant, order: wanted.key });
+  }
+
+  get subject(): string {
+    return this.#wish.subject;
   }
 
   /** Whether its order has been accepted, as far as it knows. */
@@ -41,11 +63,13 @@ export class Caller {
 
   begin(): void {
     const { agenda, chance } = this.#course;
-    agenda.after(this.#wanted.atMs, () => this.#submit());
+    const { atMs, terminatesAtMs } = this.#wish;
+    agenda.after(atMs, () => this.#submit());
     if (this.#course.strikes('conflict')) agenda.after(chance.between(0, 30_000), () => this.#conflict());
     for (let times = 0; times < CANCELS_MAX && this.#course.strikes('cancel'); times += 1) {
-      agenda.after(this.#wanted.atMs + chance.logBetween(10, 40_000), () => this.#cancel());
+      agenda.after(atMs + chance.logBetween(10, 40_000), () => this.#cancel());
     }
+    if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#terminate());
   }
 
   /** Submits once more, now that all is well: the answer must be the one it was given before. */
@@ -68,7 +92,7 @@ export class Caller {
       if (!answered && this.#id === null) again(0);
     });
     if (this.#course.strikes('submitted-again')) agenda.after(chance.between(0, 10_000), () => this.#submit());
-    this.#submitTo(process, orderOf(this.#wanted.tenant, this.#wanted.key)).then(
+    this.#submitTo(process, orderOf(this.#wish.tenant, this.#wish.key)).then(
       ({ id, result }) => {
         answered = true;
         this.#id = id;
@@ -90,9 +114,9 @@ export class Caller {
   }
 
   async #submitTo(process: Process, order: Order) {
-    const { tenant, action } = this.#wanted;
-    const definition = process.definitions.get(action);
-    if (definition === undefined) throw new Error(`${action} is not defined.`);
+    const { tenant, definition: name } = this.#wish;
+    const definition = process.definitions.get(name);
+    if (definition === undefined) throw new Error(`${name} is not defined.`);
     this.#course.tell('caller', `submits ${this.subject} to ${process.name}`);
     const run = await process.orchestrator.submit(definition, order, { tenant });
     this.#course.tally.met(`submission: ${run.submission}`);
@@ -101,11 +125,11 @@ export class Caller {
     return { id: run.id, result: () => run.result({ within: 5_000 }) };
   }
 
-  #await(result: () => ReturnType<Awaited<ReturnType<Process['orchestrator']['run']>>['result']>): void {
+  #await(result: () => Promise<Told>): void {
     result().then(
-      (told) => this.#watch.told(this.subject, told),
+      (told) => this.#wish.told(told),
       (error: unknown) => {
-        const isGone = isSagacityError(error, 'OPERATION_NOT_FOUND') && this.#watch.failovers > 0;
+        const isGone = this.#isGone(error);
         if (!isExpected(error) && !isGone) this.#course.violated('result', messageOf(error));
         if (isGone) this.forget();
       },
@@ -125,7 +149,7 @@ export class Caller {
   #conflict(): void {
     const process = this.#anybody();
     if (process === null) return;
-    const { tenant, key } = this.#wanted;
+    const { tenant, key } = this.#wish;
     if (this.#id === null) return;
     this.#submitTo(process, { ...orderOf(tenant, key), amount: 1_300n }).then(
       () => {
@@ -145,11 +169,32 @@ export class Caller {
     if (process === null || id === null || id === '') return;
     this.#course.tell('caller', `cancels ${this.subject}`);
     process.orchestrator
-      .cancel(id, { tenant: this.#wanted.tenant, by: 'the customer', reason: 'ordered twice', within: 2_000 })
+      .cancel(id, { tenant: this.#wish.tenant, by: 'the customer', reason: 'ordered twice', within: 2_000 })
+      .then(
+        ({ status }) => this.#wish.cancelled(status),
+        (error: unknown) => {
+          if (!isExpected(error) && !this.#isGone(error)) this.#course.violated('cancel', messageOf(error));
+        },
+      );
+  }
+
+  #terminate(): void {
+    const process = this.#anybody();
+    const id = this.#id;
+    if (process === null || id === null || id === '') return;
+    this.#course.tell('person', `terminates ${this.subject}`);
+    process.orchestrator.operator
+      .terminate(id, { tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 })
       .catch((error: unknown) => {
-        const isGone = isSagacityError(error, 'OPERATION_NOT_FOUND') && this.#watch.failovers > 0;
-        if (!isExpected(error) && !isGone) this.#course.violated('cancel', messageOf(error));
+        const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
+        if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated('terminate', messageOf(error));
       });
+  }
+
+  /** A fail-over took it with it. */
+  #isGone(error: unknown): boolean {
+    const isNotFound = isSagacityError(error, 'OPERATION_NOT_FOUND') || isSagacityError(error, 'SAGA_NOT_FOUND');
+    return isNotFound && this.#watch.failovers > 0;
   }
 }
 

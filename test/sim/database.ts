@@ -5,9 +5,9 @@
  */
 
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
-import { noRows, type Rows } from '../../src/adapters/memory/rows.ts';
+import { type Kept, noRows, type Rows } from '../../src/adapters/memory/rows.ts';
 import { storeOn } from '../../src/adapters/memory/store.ts';
-import type { Store } from '../../src/ports/store.ts';
+import { keyOf, type OperationRef, type Store } from '../../src/ports/store.ts';
 import { BEGINS_AT, type Course } from './course.ts';
 import type { Process } from './process.ts';
 import { type Verb, verbs } from './verbs.ts';
@@ -69,6 +69,11 @@ export class Database {
 
   get isAway(): boolean {
     return this.#course.agenda.now < this.#awayUntil;
+  }
+
+  /** The operations of a saga, in the order of their birth. */
+  operationsOf(saga: OperationRef): readonly Kept[] {
+    return (this.rows.ledgers.get(keyOf(saga)) ?? []).flatMap((name) => this.rows.operations.get(name) ?? []);
   }
 
   connect(process: Process): Store {

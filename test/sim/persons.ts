@@ -1,17 +1,23 @@
 /**
  * The people on call. They read the list of doubts, look at the provider's ledger when nothing about the order can
  * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late, because
- * what they read in the list is some time ago.
+ * what they read in the list is some time ago. Of an effect whose inverse was refused they say that they took it back by
+ * hand, or that it stands; of a saga whose step was refused after the pivot they state the output, or have the step taken
+ * again.
  */
 
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { failed, notApplied, succeeded } from '../../src/domain/outcome.ts';
-import type { Doubt } from '../../src/orchestrator/decide.ts';
+import type { Kept } from '../../src/adapters/memory/rows.ts';
+import { keyOf } from '../../src/ports/store.ts';
+import type { Decision, Doubt } from '../../src/orchestrator/decide.ts';
 import { isExpected, messageOf } from './callers.ts';
 import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
-import { outputOf, type Provider, subjectOf } from './provider.ts';
+import { outputOf, type Provider } from './provider.ts';
+import { stepsIn } from './saga-plan.ts';
+import { doneByHand, stepOfBooking } from './saga-shop.ts';
 import { subjectOfRow } from './watch.ts';
 
 export class Persons {
@@ -34,6 +40,7 @@ export class Persons {
     process.orchestrator.operator.doubts().then(
       (doubts) => {
         for (const doubt of doubts) if (doubt.state === 'escalated') this.#think(doubt);
+        this.#decideSteps(process);
       },
       (error: unknown) => this.#failed('doubts', error),
     );
@@ -49,10 +56,12 @@ export class Persons {
     const { chance } = this.#course;
     const process = this.#anybody();
     if (process === null) return;
-    const subject = subjectOf(doubt.action, { tenant: doubt.tenant, order: doubt.key });
-    if (this.#mayStillArrive(subject)) return;
     const { id, tenant, seen } = doubt;
+    const row = this.#database.rows.operations.get(keyOf(doubt));
+    const subject = subjectOfRow(row ?? { ...doubt, saga: null, input: null });
+    if (this.#mayStillArrive(subject)) return;
     const decision = { tenant, seen, by: 'the person on call', evidence: 'the ledger of the provider', within: 3_000 };
+    if (row !== undefined && isLeftByItsInverse(row)) return this.#decideEffect(process, row, decision);
     const effects = this.#provider.effectsOf(subject);
     const [effect] = effects;
     const { operator } = process.orchestrator;
@@ -65,9 +74,45 @@ export class Persons {
     said.catch((error: unknown) => this.#failed('decide', error));
   }
 
+  /** Its inverse was refused: whatever the person does about it is done elsewhere. */
+  #decideEffect(process: Process, { id, ...row }: Kept, decision: Decision & { readonly tenant: string }): void {
+    const { chance } = this.#course;
+    const effect = chance.is(0.5) ? 'taken-back' : 'left-standing';
+    this.#course.tell('person', `decides ${subjectOfRow(row)}: ${effect}`);
+    process.orchestrator.operator
+      .resolve(id, effect, decision)
+      .catch((error: unknown) => this.#failed('decide', error));
+  }
+
+  /** Sagas that wait since a step was refused after the pivot. */
+  #decideSteps(process: Process): void {
+    const { chance } = this.#course;
+    for (const saga of this.#database.rows.sagas.values()) {
+      if (saga.state !== 'escalated' || saga.reason !== 'step-failed') continue;
+      const shape = this.#course.plan.sagas.shapes.find(({ name }) => name === saga.name);
+      const waiting = shape === undefined ? [] : stepsIn(shape).filter(({ onFailed }) => onFailed === 'escalate');
+      const last = new Map(this.#database.operationsOf(saga).map((row) => [stepOfBooking(subjectOfRow(row)), row]));
+      const refused = waiting.flatMap(({ name: step }) => {
+        const row = last.get(step);
+        return row?.state === 'failed' ? [{ row, step }] : [];
+      });
+      const asked = refused[chance.below(refused.length)];
+      if (asked === undefined || this.#mayStillArrive(subjectOfRow(asked.row))) continue;
+      const { step } = asked;
+      const isStated = chance.is(0.5);
+      this.#course.tell('person', `decides ${subjectOfRow(asked.row)}: ${isStated ? 'done by hand' : 'once more'}`);
+      process.orchestrator.operator
+        .resolveStep(saga.id, isStated ? succeeded(doneByHand(step)) : notApplied('it is not in the ledger'), {
+          ...{ tenant: saga.tenant, step, by: 'the person on call', reason: 'the customer waits' },
+          ...{ evidence: 'the ledger of the provider', within: 3_000 },
+        })
+        .catch((error: unknown) => this.#failed('resolveStep', error));
+    }
+  }
+
   #asksAgain({ action }: Doubt): boolean {
     const { chance, plan } = this.#course;
-    const promised = plan.promised.find((one) => one.action === action);
+    const promised = [...plan.promised, ...plan.sagas.promised].find((one) => one.action === action);
     return promised?.lookup !== null && !this.#course.healed && chance.is(0.3);
   }
 
@@ -82,7 +127,8 @@ export class Persons {
   }
 
   #failed(what: string, error: unknown): void {
-    const isLate = isSagacityError(error, 'RESOLUTION_REFUSED') || isSagacityError(error, 'OPERATION_NOT_FOUND');
+    const late = ['RESOLUTION_REFUSED', 'OPERATION_NOT_FOUND', 'SIGNAL_REFUSED', 'SAGA_NOT_FOUND'];
+    const isLate = isSagacityError(error) && late.includes(error.code);
     if (!isLate && !isExpected(error)) this.#course.violated(what, messageOf(error));
   }
 }
@@ -92,3 +138,10 @@ const SLOWEST_MS = 60_000;
 
 /** A person waits for this long after the last request could have left. */
 const LONGEST_MS = 10_000;
+
+/** A person is asked about its inverse, and no more about itself. */
+function isLeftByItsInverse({ reason, snapshot }: Kept): boolean {
+  // Written by the operation's chart.
+  const { context } = snapshot as unknown as { readonly context: { readonly escalatedFrom: string } };
+  return reason === 'inverse-failed' && context.escalatedFrom === 'compensation';
+}

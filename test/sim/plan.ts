@@ -6,6 +6,7 @@
  */
 
 import { type Chance, seeded } from './chance.ts';
+import { type SagasPlan, sagasOf } from './saga-plan.ts';
 
 /** Faults that strike single calls, messages and processes; a rate is a share of those it can strike. */
 export const faults = [
@@ -108,6 +109,7 @@ export interface Plan {
   readonly verifyAfterFailoverMs: number;
   readonly promised: readonly Promised[];
   readonly wanted: readonly Wanted[];
+  readonly sagas: SagasPlan;
   /** How many events happen before everything is healed. */
   readonly events: number;
   /** The longest a call to the database takes each way while nothing is wrong. */
@@ -121,11 +123,11 @@ const kinds = ['keyed and looked up', 'keyed', 'looked up', 'neither'] as const;
 /** Draws the plan of a seed. The same seed gives the same plan. */
 export function planOf(seed: number): Plan {
   const chance = seeded(seed);
-  const plan = drawn(seed, chance);
+  const plan = { ...drawn(seed, chance), sagas: sagasOf(seed, promisedBy) };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 
-function drawn(seed: number, chance: Chance): Plan {
+function drawn(seed: number, chance: Chance): Omit<Plan, 'sagas'> {
   const workers = chance.oneOf([1, 1, 2, 2, 2, 3, 4]);
   const everyMs = chance.oneOf([2_000, 5_000, 10_000]);
   const promised = [promisedBy('first', chance), ...(chance.is(0.5) ? [promisedBy('second', chance)] : [])];
@@ -255,7 +257,8 @@ function ratesOf(chance: Chance): Readonly<Record<Fault, number>> {
   return Object.fromEntries(drawn) as Record<Fault, number>;
 }
 
-function promisedBy(name: string, chance: Chance): Promised {
+/** What the provider of this name promises. */
+export function promisedBy(name: string, chance: Chance): Promised {
   const kind = chance.oneOf(kinds);
   const isKeyed = kind === 'keyed' || kind === 'keyed and looked up';
   const isLookedUp = kind === 'looked up' || kind === 'keyed and looked up';

@@ -10,11 +10,10 @@ import type { Orchestrator } from '../../src/orchestrator/orchestrator.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Logger } from '../../src/ports/logger.ts';
 import type { Random } from '../../src/ports/random.ts';
-import type { Operation } from '../../src/define/operation.ts';
 import { BEGINS_AT, type Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Provider } from './provider.ts';
-import { definitionsFor } from './shop.ts';
+import { type Definitions, definitionsFor } from './shop.ts';
 import type { Wire } from './wire.ts';
 
 export interface Surroundings {
@@ -29,7 +28,7 @@ export const DRIFT_MAX = 0.0005;
 export class Process {
   readonly name: string;
   readonly course: Course;
-  readonly definitions: ReadonlyMap<string, Operation>;
+  readonly definitions: Definitions;
   readonly orchestrator: Orchestrator<false>;
   /** Lines of the level that must never be written. */
   readonly errors: string[] = [];

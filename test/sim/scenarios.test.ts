@@ -5,6 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { type Fault, faults, type Plan, planOf, type Promised } from './plan.ts';
+import { noSagas } from './saga-plan.ts';
 import { playPlan } from './schedule.ts';
 import { Tally } from './tally.ts';
 
@@ -35,7 +36,7 @@ async function played({ rates, promised = {}, plan = {}, meets }: Story) {
     const quiet = Object.fromEntries(faults.map((fault) => [fault, 0])) as Record<Fault, number>;
     const { violation } = await playPlan(
       {
-        ...{ ...drawn, keeps: null, latencyMs: 1, ...plan },
+        ...{ ...drawn, sagas: noSagas, keeps: null, latencyMs: 1, ...plan },
         promised: drawn.promised.map((one) => ({ ...one, ...promised })),
         rates: { ...quiet, ...rates },
       },

@@ -5,17 +5,21 @@
  */
 
 import { createHash } from 'node:crypto';
+import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
+import { isSagaSettled } from '../../src/domain/saga-state.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
-import { Caller } from './callers.ts';
+import { Caller, type Told, type Wish } from './callers.ts';
 import { Course, type Violation } from './course.ts';
 import { Database } from './database.ts';
 import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
-import { type Plan, planOf } from './plan.ts';
-import { Provider } from './provider.ts';
+import { type Plan, planOf, type Promised } from './plan.ts';
+import { Provider, subjectOf } from './provider.ts';
+import { stepsIn } from './saga-plan.ts';
+import { labelOf } from './saga-watch.ts';
 import type { Tally } from './tally.ts';
-import { Watch } from './watch.ts';
+import { subjectOfRow, Watch } from './watch.ts';
 import { startWeather } from './weather.ts';
 import { Wire } from './wire.ts';
 
@@ -58,11 +62,30 @@ function staged(course: Course) {
   watch.observe(database, provider);
   const fleet = new Fleet(course, { database, provider, wire: new Wire(course) });
   const anybody = () => fleet.anybody();
-  const callers = course.plan.wanted.map((wanted) => new Caller(course, wanted, anybody, watch));
+  const callers = wishesOf(course.plan, watch).map((wish) => new Caller(course, wish, anybody, watch));
   const persons = new Persons(course, database, provider, anybody);
   for (const caller of callers) caller.begin();
   startWeather(course, database, fleet);
   return { watch, database, provider, fleet, callers, persons };
+}
+
+/** What is wanted: orders that stand alone, and sagas. */
+function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
+  const alone = wanted.map(({ tenant, action, key, atMs }): Wish => {
+    const subject = subjectOf(action, { tenant, order: key });
+    const told = (result: Told) => watch.told(subject, result);
+    return { tenant, definition: action, key, atMs, subject, terminatesAtMs: null, told, cancelled: () => {} };
+  });
+  const ofSagas = sagas.wanted.map(
+    ({ saga, ...wish }): Wish => ({
+      ...wish,
+      definition: saga,
+      subject: labelOf({ ...wish, name: saga }),
+      told: (result) => watch.sagas.told(wish.tenant, saga, wish.key, result),
+      cancelled: (status) => watch.sagas.cancelled(wish.tenant, saga, wish.key, status),
+    }),
+  );
+  return [...alone, ...ofSagas];
 }
 
 async function run(course: Course, stage: Stage): Promise<void> {
@@ -135,15 +158,22 @@ async function step(course: Course): Promise<boolean> {
 /** Everything that was accepted has ended or waits for a person. */
 function isQuiet({ callers, database }: Stage): boolean {
   if (callers.some((caller) => !caller.isAccepted)) return false;
-  for (const { state } of database.rows.operations.values()) {
-    if (!isSettled(state) && state !== 'escalated') return false;
-  }
-  return wordsLeft(database) === 0;
+  return unsettled(database).length === 0 && wordsLeft(database) === 0;
 }
 
-/** Hand-overs that wait for an operation that is there; one that a fail-over took with it hears nothing any more. */
+/** What has neither ended nor waits for a person. What is being taken back waits for what takes it back. */
+function unsettled({ rows }: Database): readonly (Kept | KeptSaga)[] {
+  const operations = [...rows.operations.values()].filter(
+    ({ state, saga }) => !isSettled(state) && state !== 'escalated' && !(saga !== null && state === 'compensating'),
+  );
+  const sagas = [...rows.sagas.values()].filter(({ state }) => !isSagaSettled(state) && state !== 'escalated');
+  return [...operations, ...sagas];
+}
+
+/** Hand-overs that wait for what is there; one that a fail-over took with it hears nothing any more. */
 function wordsLeft({ rows }: Database): number {
-  return [...rows.handovers.values()].filter(({ handover }) => rows.operations.has(keyOf(handover))).length;
+  const isThere = (name: string) => rows.operations.has(name) || rows.sagas.has(name);
+  return [...rows.handovers.values()].filter(({ handover }) => isThere(keyOf(handover))).length;
 }
 
 /** What had settled shortly before the last fail-over, and can be asked about, has been asked about since. */
@@ -161,25 +191,30 @@ function isVerified({ database }: Stage): boolean {
 }
 
 function isSettledAll({ database }: Stage): boolean {
-  return [...database.rows.operations.values()].every(({ state }) => isSettled(state));
+  const { operations, sagas } = database.rows;
+  return (
+    [...operations.values()].every(({ state }) => isSettled(state)) &&
+    [...sagas.values()].every(({ state }) => isSagaSettled(state))
+  );
 }
 
 /** By the plan: a take-over, the longest look-ups, every attempt with its pause, and the sweeps between them. */
-function quietWithin({ heartbeat, sweepEveryMs, promised }: Plan): number {
-  const longest = promised.map(
-    ({ timeoutMs, sendWithinMs, attempts, lookup }) =>
-      (attempts + 2) * (timeoutMs + sendWithinMs + 30_000 + sweepEveryMs) + 3 * (lookup?.giveUpAfterMs ?? 0),
-  );
-  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + Math.max(...longest)) + 120_000;
+function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number {
+  const takes = ({ timeoutMs, sendWithinMs, attempts, lookup }: Promised) =>
+    (attempts + 2) * (timeoutMs + sendWithinMs + 30_000 + sweepEveryMs) + 3 * (lookup?.giveUpAfterMs ?? 0);
+  // One step of a saga after the other, and then what takes them back.
+  const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsIn(shape).length));
+  const longest = Math.max(...promised.map(takes), steps * Math.max(0, ...sagas.promised.map(takes)));
+  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000;
 }
 
 function missed(course: Course, { database, callers }: Stage, limitMs: number): void {
   if (course.violation !== null) return;
-  const left = [...database.rows.operations.values()].filter(({ state }) => !isSettled(state) && state !== 'escalated');
-  const rows = left.map(
-    ({ tenant, action, key, state, owner, dueAt }) =>
-      `${tenant}/${action}/${key} is ${state}, owned by ${owner}, due ${dueAt === null ? 'never' : dueAt - course.now}`,
-  );
+  const rows = unsettled(database).map((row) => {
+    const { state, owner, dueAt } = row;
+    const subject = 'action' in row ? subjectOfRow(row) : labelOf(row);
+    return `${subject} is ${state}, owned by ${owner}, due ${dueAt === null ? 'never' : dueAt - course.now}`;
+  });
   const open = callers.filter((caller) => !caller.isAccepted).map(({ subject }) => `${subject} is not accepted`);
   const words = wordsLeft(database) > 0 ? [`${wordsLeft(database)} hand-overs wait`] : [];
   course.violated('liveness', `after ${limitMs / 1000} quiet seconds ${[...rows, ...open, ...words].join('; ')}`);

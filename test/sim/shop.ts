@@ -4,12 +4,13 @@
  */
 
 import { type Finding, type Outcome } from '../../src/domain/outcome.ts';
-import { typed, operation } from '../../src/index.ts';
+import { typed, operation, type Saga } from '../../src/index.ts';
 import type { Operation } from '../../src/define/operation.ts';
 import type { Schema } from '../../src/define/schema.ts';
 import type { Promised } from './plan.ts';
 import type { Process } from './process.ts';
 import type { Provider } from './provider.ts';
+import { sagasFor, undoing } from './saga-shop.ts';
 
 /** What is submitted. Its values are such as JSON cannot carry by itself. */
 export interface Order {
@@ -40,16 +41,23 @@ const charged: Schema<Charged> = {
   },
 };
 
+/** What can be submitted, by action or by the name of the saga. */
+export type Definitions = ReadonlyMap<string, Operation | Saga>;
+
 /** The definitions as one process has them. */
-export function definitionsFor(process: Process, provider: Provider): ReadonlyMap<string, Operation> {
-  const made = process.course.plan.promised.map((promised): [string, Operation] => [
-    promised.action,
-    definitionOf(promised, process, provider),
-  ]);
-  return new Map(made);
+export function definitionsFor(process: Process, provider: Provider): Definitions {
+  const { promised, sagas } = process.course.plan;
+  const alone = promised.map((one): [string, Operation] => [one.action, definitionOf(one, process, provider, null)]);
+  const ofSagas = new Map(sagas.promised.map((one) => [one.action, one]));
+  const operationOf = (action: string, inverse: Operation | null): Operation => {
+    const one = ofSagas.get(action);
+    if (one === undefined) throw new Error(`Nobody has promised ${action}.`);
+    return definitionOf(one, process, provider, inverse);
+  };
+  return new Map<string, Operation | Saga>([...alone, ...sagasFor(sagas, operationOf)]);
 }
 
-function definitionOf(promised: Promised, process: Process, provider: Provider): Operation {
+function definitionOf(promised: Promised, process: Process, provider: Provider, inverse: Operation | null): Operation {
   const { lookup } = promised;
   const defined = operation(promised.action, {
     input: typed<Order>(),
@@ -70,6 +78,7 @@ function definitionOf(promised: Promised, process: Process, provider: Provider):
     timeout: promised.timeoutMs,
     sendWithin: promised.sendWithinMs,
     retry: { attempts: promised.attempts, delay: promised.pauseMs },
+    ...(inverse === null ? {} : { compensate: { operation: inverse, input: undoing } }),
   });
   // What the simulator submits with it is what it takes; the static types have done their part above.
   return defined as unknown as Operation;

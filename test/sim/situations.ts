@@ -4,7 +4,7 @@
  */
 
 import { arrowsOfChart } from './arrows.ts';
-import { sagaVerbs, type Verb, verbs } from './verbs.ts';
+import { type Verb, verbs } from './verbs.ts';
 
 const rare = [
   'look-up: found',
@@ -40,29 +40,59 @@ const rare = [
 
 export type Rare = (typeof rare)[number];
 
-export const situations: readonly string[] = [
-  ...arrowsOfChart().live,
-  ...verbs.filter((verb) => !isOfSagas(verb)).flatMap(lostOf),
-  ...rare,
-];
+/** What happens to sagas. */
+const ofSagas = [
+  'saga: begun',
+  'saga: joined',
+  'saga: succeeded',
+  'saga: compensated',
+  'saga: terminated',
+  'saga: an operation escalated',
+  'saga: a step refused after the pivot, and a person was asked',
+  'saga: a person stated what a step brought',
+  'saga: a step taken again at a person’s word',
+  'saga: a step taken again by its chart',
+  'saga: a late success of a branch that was left',
+  'saga: an unsent step given up',
+  'saga: compensation waits for what is in doubt',
+  'saga: several inverses at once',
+  'saga: an inverse unknown',
+  'saga: an inverse refused',
+  'saga: taken back by hand',
+  'saga: left standing',
+  'saga: cancelled',
+  'saga: cancelled too late',
+  'saga: cancelled while the pivot is under way',
+  'saga: cancelled, and the pivot succeeded',
+  'saga: cancelled, and the pivot was refused',
+  'saga: timed out',
+  'saga: timed out while the pivot is under way',
+  'saga: terminated while something is under way',
+  'saga: taken over from a worker that died',
+  'saga: taken over while it is taking back',
+  'saga: a turn refused by its fence',
+  'saga: a window refused the start',
+  'saga: fail-over: a birth lost',
+  'saga: fail-over: a step lost',
+  'saga: fail-over: an ending lost',
+] as const;
 
-/** What later features bring, so that nobody takes its absence for success. */
+export const situations: readonly string[] = [...arrowsOfChart(), ...verbs.flatMap(lostOf), ...rare, ...ofSagas];
+
+/** What is not played yet, so that nobody takes its absence for success. */
 export const notYet: readonly string[] = [
-  'I9 compensation only for proven successes, in reverse order (sagas)',
-  'I10 a saga ends done, taken back or with a person (sagas)',
   'I11 outbox (outbox)',
   'I12 inbox (inbound)',
   'a webhook before the reply (inbound)',
   'two versions side by side (versions)',
   'pruning during use (operator)',
-  ...sagaVerbs.flatMap(lostOf).map((lost) => `${lost} (sagas)`),
-  ...arrowsOfChart().waiting.map(({ arrow, waitsFor }) => `${arrow} (${waitsFor})`),
+  'an operation that several sagas share (joining)',
+  'events from outside for a machine by hand (signals)',
+  'a settled saga taken back at a person’s word (operator)',
+  'a definition that is at fault, and is repaired (versions)',
+  'a saga submitted in a transaction of the caller’s (the simulated store has none)',
 ];
 
 function lostOf(verb: Verb): readonly string[] {
   return [`request lost: ${verb}`, `reply lost: ${verb}`];
-}
-
-function isOfSagas(verb: Verb): boolean {
-  return sagaVerbs.some((saga) => saga === verb);
 }

@@ -1,8 +1,5 @@
 /** What a process asks of the store. A test compares the list with the store's own verbs. */
 
-/** Those of sagas, for which nobody here asks yet. */
-export const sagaVerbs = ['sagaTurn', 'claimSagas', 'readSaga', 'readSagaByIdentity', 'sagaRecords'] as const;
-
 export const verbs = [
   'enlist',
   'renew',
@@ -17,7 +14,11 @@ export const verbs = [
   'doubts',
   'settledBetween',
   'handOver',
-  ...sagaVerbs,
+  'sagaTurn',
+  'claimSagas',
+  'readSaga',
+  'readSagaByIdentity',
+  'sagaRecords',
 ] as const;
 
 export type Verb = (typeof verbs)[number];

@@ -8,17 +8,19 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Kept, KeptHandover } from '../../src/adapters/memory/rows.ts';
 import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
-import { keyOf, type StoredRecord, type Turn } from '../../src/ports/store.ts';
-import type { Result } from '../../src/define/result.ts';
-import { arrowOf } from './arrows.ts';
+import { keyOf, type SagaTurn, type StoredRecord, type Turn } from '../../src/ports/store.ts';
+import type { Told } from './callers.ts';
+import { arrowOf, happeningOf } from './arrows.ts';
 import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Promised } from './plan.ts';
 import { DRIFT_MAX, type Process } from './process.ts';
 import { type Effect, outputOf, type Provider, subjectOf } from './provider.ts';
+import { SagaWatch } from './saga-watch.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 
+/** Whatever a request says of the operation that it is for. */
 interface Sent {
   readonly input: Order;
   readonly idempotencyKey: string;
@@ -33,6 +35,7 @@ const LOOK_UPS_MAX = 400;
 
 export class Watch {
   readonly #course: Course;
+  readonly #sagas: SagaWatch;
   #database: Database | null = null;
   #provider: Provider | null = null;
   /** The rows as they were before the verb that is being carried out. */
@@ -43,18 +46,26 @@ export class Watch {
   readonly #started = new Map<string, number>();
   readonly #carriedOut = new Map<string, number>();
   readonly #keys = new Map<string, string>();
+  /** Which operation has a key, by its row; of a step that is taken again there are two of one subject. */
+  readonly #ids = new Map<string, string>();
   readonly #lookups = new Map<string, number>();
-  readonly #told = new Map<string, Result>();
+  readonly #told = new Map<string, Told>();
   readonly #grants = new Map<string, number>();
   #failovers = 0;
 
   constructor(course: Course) {
     this.#course = course;
+    this.#sagas = new SagaWatch(course);
   }
 
   observe(database: Database, provider: Provider): void {
     this.#database = database;
     this.#provider = provider;
+    this.#sagas.observe(database, provider);
+  }
+
+  get sagas(): SagaWatch {
+    return this.#sagas;
   }
 
   get failovers(): number {
@@ -66,6 +77,7 @@ export class Watch {
   before(): void {
     const { operations, records, handovers } = this.#data.rows;
     this.#before = new Map(operations);
+    this.#sagas.before();
     this.#wordsBefore = [...handovers.values()];
     this.#recordsBefore = new Map([...records].map(([name, { length }]) => [name, length]));
   }
@@ -73,7 +85,8 @@ export class Watch {
   after(process: Process, verb: Verb, args: readonly unknown[]): void {
     const { operations } = this.#data.rows;
     // The verb says what its arguments are.
-    const turn = verb === 'turn' ? (args[0] as Turn) : null;
+    const alone = verb === 'turn' ? (args[0] as Turn) : null;
+    const ofSaga = verb === 'sagaTurn' ? (args[0] as SagaTurn) : null;
     for (const [name, before] of this.#before) {
       if (!operations.has(name)) this.#wrong('I7', `${verb} removed ${before.id}`);
     }
@@ -82,10 +95,12 @@ export class Watch {
       const before = this.#before.get(name) ?? null;
       if (before === row) continue;
       wrote = true;
+      const turn = alone ?? (ofSaga === null ? null : partOf(ofSaga, before, row));
       this.#rowChanged(process, verb, turn, args, name, before, row);
     }
-    this.#checkWords(verb, wrote ? turn : null);
-    if (turn !== null && !wrote) this.#turnRefused(turn);
+    wrote = this.#sagas.after(process, verb, args, this.#before) || wrote;
+    this.#checkWords(verb, wrote ? (alone ?? ofSaga) : null);
+    if (alone !== null && !wrote) this.#turnRefused(alone);
   }
 
   #rowChanged(
@@ -105,11 +120,17 @@ export class Watch {
     this.#checkNextStep(name, row);
     if (before === null) {
       if (turn?.birth === null || turn === null) this.#wrong('I5', `${verb} made an operation without a birth`);
-      if (this.#others(row).length > 0) this.#wrong('G4', `two operations have the identity of ${subject}`);
+      // A step that certainly had no effect may be taken again.
+      const others = this.#others(row).filter(({ state }) => row.saga === null || state !== 'failed');
+      if (others.length > 0) this.#wrong('G4', `two operations have the identity of ${subject}`);
+      this.#ids.set(row.providerKey, row.id);
     } else {
       this.#checkIdentity(before, row);
       if (row.generation < before.generation) this.#wrong('I5', `the generation of ${subject} went back`);
-      if (isSettled(before.state) && (row.state !== before.state || !isDeepStrictEqual(row.output, before.output))) {
+      // A success is left by its own compensation, which sagas begin.
+      const isTakenBack = row.saga !== null && before.state === 'succeeded' && row.state === 'compensating';
+      const isElsewhere = row.state !== before.state && !isTakenBack;
+      if (isSettled(before.state) && (isElsewhere || !isDeepStrictEqual(row.output, before.output))) {
         this.#wrong('I6', `${subject} was ${before.state} and became ${row.state}`);
       }
       if (before.contradictedAt !== null && row.contradictedAt !== before.contradictedAt) {
@@ -119,14 +140,14 @@ export class Watch {
       else this.#checkFence(turn, before, row);
     }
     this.#checkRecords(name, subject, row);
-    if (turn !== null) this.#noteTurn(turn, name, subject, before, row);
+    if (turn !== null) this.#noteTurn(turn, name, before, row);
     if (before?.state !== row.state) this.#checkEnding(subject, row);
   }
 
   /** What was handed over is there until a turn that is written takes it. */
-  #checkWords(verb: Verb, written: Turn | null): void {
+  #checkWords(verb: Verb, written: Pick<Turn, 'id' | 'takes'> | null): void {
     const { handovers } = this.#data.rows;
-    if (handovers.size >= this.#wordsBefore.length && verb !== 'turn') return;
+    if (handovers.size >= this.#wordsBefore.length && verb !== 'turn' && verb !== 'sagaTurn') return;
     const left = new Set(handovers.values());
     for (const word of this.#wordsBefore) {
       const { handoverId, id } = word.handover;
@@ -136,7 +157,17 @@ export class Watch {
   }
 
   #checkIdentity(before: Kept, row: Kept): void {
-    for (const part of ['tenant', 'id', 'action', 'key', 'providerKey', 'fingerprint', 'createdAt', 'born'] as const) {
+    for (const part of [
+      'tenant',
+      'id',
+      'action',
+      'key',
+      'providerKey',
+      'fingerprint',
+      'createdAt',
+      'born',
+      'saga',
+    ] as const) {
       if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${subjectOfRow(row)} changed`);
     }
   }
@@ -154,7 +185,7 @@ export class Watch {
 
   /** By the store's time; a process that counts a little fast may come early by as much. */
   #checkDue(before: Kept, row: Kept): void {
-    const dueAt = before.dueAt ?? row.since;
+    const dueAt = (before.saga === null ? before.dueAt : this.#sagas.dueBefore(before)) ?? row.since;
     const waited = Math.max(0, dueAt - before.since);
     if (row.since < dueAt - ROUNDING_MS - waited * 2 * DRIFT_MAX) {
       this.#wrong('I13', `${subjectOfRow(row)} was started ${Math.round(dueAt - row.since)} ms before it was due`);
@@ -178,6 +209,8 @@ export class Watch {
   }
 
   #checkNextStep(name: string, row: Kept): void {
+    // What belongs to a saga goes on with the saga.
+    if (row.saga !== null) return;
     if (isSettled(row.state) || row.state === 'escalated' || row.owner !== null || row.dueAt !== null) return;
     const { handovers } = this.#data.rows;
     if ([...handovers.values()].some(({ handover }) => keyOf(handover) === name)) return;
@@ -200,18 +233,18 @@ export class Watch {
   /** What an ending says must be so at the provider. */
   #checkEnding(subject: string, row: Kept): void {
     if (this.#books.liedAbout.has(subject)) return;
-    const effects = this.#books.effectsOf(subject).length;
+    const effects = this.#effectsOf(subject, row).length;
     if (row.state === 'failed' && (effects > 0 || this.#books.isUnderWay(subject))) {
       this.#wrong('G5', `${subject} has failed, and ${effects > 0 ? 'is charged' : 'a request is on its way'}`);
     }
     if (row.state === 'succeeded' && effects === 0) this.#wrong('G5', `${subject} has succeeded, and is not charged`);
   }
 
-  #noteTurn(turn: Turn, name: string, subject: string, before: Kept | null, row: Kept): void {
+  #noteTurn(turn: Turn, name: string, before: Kept | null, row: Kept): void {
     const { tally } = this.#course;
     for (const { kind, attempt } of turn.records) {
       if (kind !== 'start' || attempt === null) continue;
-      const started = `${subject} ${attempt}`;
+      const started = `${row.id} ${attempt}`;
       this.#started.set(started, (this.#started.get(started) ?? 0) + 1);
       if (attempt > 1 && turn.start?.insideWindow === true) tally.met('sent again under the same key');
     }
@@ -220,7 +253,8 @@ export class Watch {
     if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
     if (before !== null) this.#noteArrows(turn, before, row);
     for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);
-    for (const { kind, body } of turn.records) if (kind === 'verdict') this.#checkVerdict(subject, before, body);
+    for (const { kind, body } of turn.records)
+      if (kind === 'verdict') this.#checkVerdict(subjectOfRow(row), before, body);
     if (turn.records.some(({ kind }) => kind === 'verdict') && row.state === 'pending') {
       this.#grants.set(name, (this.#grants.get(name) ?? 0) + 1);
     }
@@ -234,7 +268,7 @@ export class Watch {
     if (last === undefined || happened.length > 1) return;
     const states = statesIn(last);
     const kind = happened[0]?.kind ?? 'moved';
-    const happening = kind === 'start' || kind === 'moved' ? 'due' : kind;
+    const happening = happeningIn(kind, happened[0]?.body);
     const [first = before.state, ...more] = states;
     this.#arrow(before.state, happening, first, row.reason);
     let from = first;
@@ -296,6 +330,7 @@ export class Watch {
   failedOver(before: Database['rows']): void {
     const { tally } = this.#course;
     this.#failovers += 1;
+    this.#sagas.failedOver(before);
     for (const [name, row] of before.operations) {
       const kept = this.#data.rows.operations.get(name);
       if (kept === undefined) tally.met('fail-over: a birth lost');
@@ -310,15 +345,14 @@ export class Watch {
 
   sends(process: Process, promised: Promised, { input, idempotencyKey, attempt }: Sent): void {
     const subject = subjectOf(promised.action, input);
-    const row = this.#rowOf(subject);
-    const started = `${subject} ${attempt}`;
+    this.#checkKey(subject, idempotencyKey, 'sent');
+    const row = this.#rowOf(subject, idempotencyKey);
+    const started = `${this.#ids.get(idempotencyKey) ?? subject} ${attempt}`;
     const carriedOut = (this.#carriedOut.get(started) ?? 0) + 1;
     this.#carriedOut.set(started, carriedOut);
     if ((this.#started.get(started) ?? 0) < carriedOut) {
       this.#wrong('G1', `attempt ${attempt} of ${subject} is sent, and was not recorded`);
     }
-    const key = this.#keys.get(subject);
-    if (key !== undefined && key !== idempotencyKey) this.#wrong('G2', `${subject} is sent under another key`);
     this.#keys.set(subject, idempotencyKey);
     for (const [other, otherKey] of this.#keys) {
       if (other !== subject && otherKey === idempotencyKey) this.#wrong('G14', `${other} and ${subject} share a key`);
@@ -331,8 +365,20 @@ export class Watch {
     const start = this.#startOf(row, attempt);
     if (start !== null) this.#checkSendBy(process, promised, subject, start);
     if (this.#failovers === 0) this.#checkStateAtSend(subject, row, attempt);
-    this.#checkWindow(promised, subject, start);
+    this.#checkWindow(promised, subject, start, idempotencyKey);
     this.#checkBudget(promised, subject, row);
+    this.#sagas.sends(subject, input, row);
+  }
+
+  #checkKey(subject: string, idempotencyKey: string, how: string): void {
+    const key = this.#keys.get(subject);
+    if (key === undefined || key === idempotencyKey) return;
+    // A step that was taken again is another operation, of which there is a row.
+    const isAnother = this.#ids.has(idempotencyKey) && this.#ids.get(idempotencyKey) !== this.#ids.get(key);
+    const isOfSaga = [...this.#data.rows.operations.values()].some(
+      (row) => row.saga !== null && subjectOfRow(row) === subject,
+    );
+    if (!isAnother || !isOfSaga) this.#wrong('G2', `${subject} is ${how} under another key`);
   }
 
   #checkSendBy(process: Process, promised: Promised, subject: string, start: StoredRecord): void {
@@ -352,8 +398,8 @@ export class Watch {
   }
 
   /** What may still take effect, or has, is repeated only while the provider knows the key. */
-  #checkWindow(promised: Promised, subject: string, start: StoredRecord | null): void {
-    const first = this.#books.effectsOf(subject)[0];
+  #checkWindow(promised: Promised, subject: string, start: StoredRecord | null, idempotencyKey: string): void {
+    const first = this.#books.effectsOf(subject).find((effect) => effect.idempotencyKey === idempotencyKey);
     const isRepeated = first !== undefined || this.#books.isUnderWay(subject);
     if (!isRepeated || start === null) return;
     if (promised.keyRetentionMs === null) {
@@ -369,7 +415,7 @@ export class Watch {
       ({ kind, body }) => kind === 'end' && (body as { sent?: unknown }).sent === false,
     ).length;
     const allowed = promised.attempts + (this.#grants.get(name) ?? 0) + refused + this.#failovers;
-    const sent = [...this.#carriedOut].filter(([started]) => started.startsWith(`${subject} `));
+    const sent = [...this.#carriedOut].filter(([started]) => started.startsWith(`${row.id} `));
     const count = sent.reduce((sum, [, times]) => sum + times, 0);
     if (count > allowed + this.#failovers * promised.attempts) {
       this.#wrong('I18', `${subject} is sent ${count} times; ${allowed} are allowed`);
@@ -377,8 +423,13 @@ export class Watch {
   }
 
   #checkInput(subject: string, input: Order): void {
-    // After a fail-over the order may be a new one, of whoever came first with another amount.
-    if (this.#failovers === 0 && !isDeepStrictEqual(input, orderOf(input.tenant, input.order))) {
+    // After a fail-over the order may be a new one, of whoever came first with another amount. What a step of a saga
+    // notes is looked at with its saga.
+    const { note, ...wanted } = orderOf(input.tenant, input.order);
+    const isOfSaga = this.#sagas.isBooking(input.order);
+    const { note: noted, ...submitted } = input;
+    const isSame = isDeepStrictEqual(submitted, wanted) && (isOfSaga || noted === note);
+    if (this.#failovers === 0 && !isSame) {
       this.#wrong('I16', `the input of ${subject} is not what was submitted`);
     }
   }
@@ -386,24 +437,35 @@ export class Watch {
   asks(process: Process, promised: Promised, { input, idempotencyKey }: Omit<Sent, 'attempt'>): void {
     const subject = subjectOf(promised.action, input);
     this.#course.tell(process.name, `looks ${subject} up`);
-    const key = this.#keys.get(subject);
-    if (key !== undefined && key !== idempotencyKey) this.#wrong('G2', `${subject} is looked up under another key`);
+    this.#checkKey(subject, idempotencyKey, 'looked up');
     const lookups = (this.#lookups.get(subject) ?? 0) + 1;
     this.#lookups.set(subject, lookups);
     if (lookups > LOOK_UPS_MAX) this.#wrong('I18', `${subject} was looked up ${lookups} times`);
   }
 
-  charged({ subject }: Effect): void {
+  charged({ subject, idempotencyKey }: Effect): void {
+    this.#sagas.charged(subject);
     if (this.#books.liedAbout.has(subject)) return;
-    const effects = this.#books.effectsOf(subject).length;
-    if (effects > 1) this.#wrong('I1', `${subject} is charged ${effects} times`);
-    if (this.#rowOf(subject)?.state === 'failed') this.#wrong('G5', `${subject} is charged, and had failed`);
+    const row = this.#rowOf(subject, idempotencyKey);
+    const effects = row === null ? this.#books.effectsOf(subject) : this.#effectsOf(subject, row);
+    if (effects.length > 1) this.#wrong('I1', `${subject} is charged ${effects.length} times`);
+    if (row?.state === 'failed') this.#wrong('G5', `${subject} is charged, and had failed`);
+  }
+
+  /**
+   * Of a step that is taken again after a fail-over had forgotten how it had ended, there may be a record under each of
+   * the two keys; without a fail-over there is one at most.
+   */
+  #effectsOf(subject: string, { saga, providerKey }: Kept): readonly Effect[] {
+    const effects = this.#books.effectsOf(subject);
+    if (saga === null || this.#failovers === 0) return effects;
+    return effects.filter(({ idempotencyKey }) => idempotencyKey === providerKey);
   }
 
   // Answers
 
   /** A caller is told how it ended. */
-  told(subject: string, result: Result): void {
+  told(subject: string, result: Told): void {
     if (result.status !== 'succeeded' && result.status !== 'failed') return;
     const before = this.#told.get(subject);
     this.#told.set(subject, result);
@@ -419,6 +481,7 @@ export class Watch {
 
   /** At the end: a contradiction is shown where the ledger says something else, and nowhere else. */
   checkContradictions(): void {
+    this.#sagas.checkEndings();
     for (const row of this.#data.rows.operations.values()) {
       const subject = subjectOfRow(row);
       if (row.contradictedAt === null || this.#books.liedAbout.has(subject)) continue;
@@ -433,9 +496,10 @@ export class Watch {
 
   // What is looked at
 
-  #rowOf(subject: string): Kept | null {
-    for (const row of this.#data.rows.operations.values()) if (subjectOfRow(row) === subject) return row;
-    return null;
+  /** Of a step that was taken again the one with this key, or else the last. */
+  #rowOf(subject: string, idempotencyKey: string): Kept | null {
+    const rows = [...this.#data.rows.operations.values()].filter((row) => subjectOfRow(row) === subject);
+    return rows.find(({ providerKey }) => providerKey === idempotencyKey) ?? rows.at(-1) ?? null;
   }
 
   #others(row: Kept): Kept[] {
@@ -469,8 +533,49 @@ export function orderOf(tenant: string, order: string): Order {
   return { tenant, order, amount: 1_200n, placed: new Date(0), note: undefined };
 }
 
-export function subjectOfRow({ tenant, action, key }: Pick<Kept, 'tenant' | 'action' | 'key'>): string {
-  return subjectOf(action, { tenant, order: key });
+/** What belongs to a saga is named by what it is submitted with: its key is the saga's own matter. */
+export function subjectOfRow({
+  tenant,
+  action,
+  key,
+  saga,
+  input,
+}: Pick<Kept, 'tenant' | 'action' | 'key' | 'saga' | 'input'>): string {
+  return subjectOf(action, { tenant, order: saga === null ? key : orderIn(input) });
+}
+
+const ordersIn = new WeakMap<object, string>();
+
+/** The order that an input names. Rows are replaced, and their input is not. */
+function orderIn(input: Kept['input']): string {
+  // Of every operation an order is the input, which is an object.
+  const encoded = input as object;
+  const known = ordersIn.get(encoded) ?? (decode(input) as Order).order;
+  ordersIn.set(encoded, known);
+  return known;
+}
+
+/** What the turn of a saga says of one of its operations, as a turn of it alone; null: nothing. */
+function partOf(turn: SagaTurn, before: Kept | null, row: Kept): Turn | null {
+  const change = turn.operations.find(({ id }) => id === row.id);
+  if (change === undefined || row.saga !== turn.id || row.tenant !== turn.tenant) return null;
+  const { birth, start, id, state, reason, contradicted, snapshot, output, records } = change;
+  const { tenant, turn: name, timeline, takes } = turn;
+  return {
+    ...{ tenant, id, turn: name, state, reason, contradicted, snapshot, output, records, takes },
+    ...{ owner: null, generation: 0, dueInMs: null },
+    birth: birth === null ? null : { ...birth, tenant },
+    was: before === null ? null : { owner: null, generation: 0, revision: before.revision },
+    // A turn with a start names the timeline that it rests on.
+    start: start === null ? null : { ...start, timeline: timeline ?? '' },
+  };
+}
+
+/** What happened to an operation, as the arrows of its chart have it. */
+function happeningIn(kind: StoredRecord['kind'], body: unknown): string {
+  if (kind !== 'start' && kind !== 'moved') return kind;
+  const { event } = (body ?? {}) as { readonly event?: string };
+  return event === undefined ? 'due' : happeningOf(event);
 }
 
 function reasonOf({ reason }: Kept): string {

@@ -1,0 +1,168 @@
+/**
+ * Which sagas a seed is about: what they are made of, at which providers, who wants them and when. They are drawn from a
+ * stream of their own, so that the orders of a seed are the same with sagas as without; some seeds have none.
+ */
+
+import { type Chance, seeded } from './chance.ts';
+import type { Promised } from './plan.ts';
+
+/** A step as its author would think of it. */
+export interface StepPlan {
+  readonly type: 'step';
+  readonly name: string;
+  /** What is done, at which provider. */
+  readonly action: string;
+  /** Whether a success is taken back; the pivot and what follows it never are. */
+  readonly hasInverse: boolean;
+  /** What follows from a refusal. */
+  readonly onFailed: 'compensate' | 'escalate' | 'continue';
+}
+
+export interface ParallelPlan {
+  readonly type: 'parallel';
+  readonly name: string;
+  readonly branches: readonly (readonly StepPlan[])[];
+}
+
+/** How the flow is written: with the builder, or as a machine by hand, of one of these kinds. */
+export const writings = ['race', 'again', 'beside'] as const;
+
+export type Writing = 'chain' | (typeof writings)[number];
+
+export interface SagaShape {
+  readonly name: string;
+  readonly written: Writing;
+  readonly parts: readonly (StepPlan | ParallelPlan)[];
+  readonly pivot: string | null;
+  readonly compensation: 'reverse' | 'parallel';
+  readonly withinMs: number | null;
+  /** How long a machine by hand waits before it goes another way, or tries again. */
+  readonly patienceMs: number;
+}
+
+export interface WantedSaga {
+  readonly tenant: string;
+  readonly saga: string;
+  readonly key: string;
+  readonly atMs: number;
+  /** When an operator ends it as it stands; null: nobody does. */
+  readonly terminatesAtMs: number | null;
+}
+
+export interface SagasPlan {
+  /** Their providers: of what is done, and of what takes it back. */
+  readonly promised: readonly Promised[];
+  readonly shapes: readonly SagaShape[];
+  readonly wanted: readonly WantedSaga[];
+}
+
+type Some<Item> = readonly [Item, ...Item[]];
+
+export const noSagas: SagasPlan = { promised: [], shapes: [], wanted: [] };
+
+/** The share of the seeds that have sagas. */
+const SHARE = 0.6;
+
+/** Chosen so that the seeds that were kept before there were sagas have none: they go on as they were. */
+const STREAM = 0x20_e2_12_a4;
+
+/** Draws the sagas of a seed, at providers that `promise` draws. */
+export function sagasOf(seed: number, promise: (name: string, chance: Chance) => Promised): SagasPlan {
+  const chance = seeded(Math.imul(seed, 0x85_eb_ca_6b) ^ STREAM);
+  return chance.is(SHARE) ? drawnSagas(chance, 1 + chance.below(3), promise) : noSagas;
+}
+
+/** As many sagas, of one shape or two. */
+export function drawnSagas(
+  chance: Chance,
+  count: number,
+  promise: (name: string, chance: Chance) => Promised,
+): SagasPlan {
+  const places = chance.is(0.5) ? ['hotel', 'flight'] : ['hotel'];
+  const promised = places.flatMap((place) => [
+    { ...promise(place, chance), action: bookingOf(place) },
+    { ...promise(place, chance), action: inverseOf(bookingOf(place)) },
+  ]);
+  const actions: Some<string> = [bookingOf('hotel'), ...places.slice(1).map(bookingOf)];
+  const shapes: Some<SagaShape> = [
+    shapeOf('trip', actions, chance),
+    ...(chance.is(0.3) ? [shapeOf('tour', actions, chance)] : []),
+  ];
+  const tenants: Some<string> = chance.is(0.3) ? ['north', 'south'] : ['north'];
+  const wanted = Array.from({ length: count }, (_, index): WantedSaga => {
+    const atMs = chance.is(0.5) ? 0 : chance.between(0, 20_000);
+    return {
+      tenant: chance.oneOf(tenants),
+      saga: chance.oneOf(shapes).name,
+      key: `travel-${index + 1}`,
+      atMs,
+      terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
+    };
+  });
+  return { promised, shapes, wanted };
+}
+
+/** The steps that the machines by hand have. */
+const stepsByHand = {
+  race: ['fast', 'instead', 'last'],
+  again: ['again', 'last'],
+  beside: ['sure', 'tried', 'last'],
+} as const;
+
+function bookingOf(place: string): string {
+  return `${place}.book`;
+}
+
+/** The action that takes another one back. */
+export function inverseOf(action: string): string {
+  return action.replace('.book', '.unbook');
+}
+
+function shapeOf(name: string, actions: Some<string>, chance: Chance): SagaShape {
+  const written = chance.is(0.2) ? chance.oneOf(writings) : 'chain';
+  const common = {
+    name,
+    written,
+    compensation: chance.is(0.7) ? 'reverse' : 'parallel',
+    withinMs: chance.is(0.25) ? Math.floor(chance.logBetween(2_000, 120_000)) : null,
+    patienceMs: chance.oneOf([200, 2_000, 10_000]),
+  } as const;
+  if (written !== 'chain') {
+    // All of them are taken back: what a machine does not say of a step, its operation does.
+    const parts = stepsByHand[written].map((step) => ({
+      ...stepOf(step, 'compensate', actions, chance),
+      hasInverse: true,
+    }));
+    return { ...common, parts, pivot: null };
+  }
+  const before = chance.below(4);
+  const hasPivot = before === 0 || chance.is(0.6);
+  const after = hasPivot ? chance.below(3) : 0;
+  let made = 0;
+  const named = (prefix: string) => `${prefix}${(made += 1)}`;
+  const part = (way: 'backward' | 'forward'): StepPlan | ParallelPlan => {
+    const onFailed = () => (way === 'backward' ? 'compensate' : chance.oneOf(['escalate', 'continue'] as const));
+    const step = () => stepOf(named('step'), onFailed(), actions, chance);
+    if (!chance.is(0.35)) return step();
+    const branches = Array.from({ length: 2 + chance.below(2) }, () =>
+      Array.from({ length: chance.is(0.3) ? 2 : 1 }, step),
+    );
+    return { type: 'parallel', name: named('all'), branches };
+  };
+  const parts = [
+    ...Array.from({ length: before }, () => part('backward')),
+    ...(hasPivot ? [{ ...stepOf('pivot', 'compensate', actions, chance), hasInverse: false }] : []),
+    ...Array.from({ length: after }, () => part('forward')),
+  ];
+  return { ...common, parts, pivot: hasPivot ? 'pivot' : null };
+}
+
+function stepOf(name: string, onFailed: StepPlan['onFailed'], actions: Some<string>, chance: Chance): StepPlan {
+  const hasInverse = onFailed === 'compensate' && chance.is(0.85);
+  return { type: 'step', name, action: chance.oneOf(actions), hasInverse, onFailed };
+}
+
+/** Every step of a shape, in the order in which it is written. */
+export function stepsIn({ parts }: Pick<SagaShape, 'parts'>): readonly StepPlan[] {
+  return parts.flatMap((part) => (part.type === 'step' ? [part] : part.branches.flat()));
+}

@@ -1,0 +1,208 @@
+/**
+ * The travel agency's sagas, as the plan shapes them: each books at the providers of the plan, and what takes a booking
+ * back names the booking. They are made with the builder that everybody uses, or are machines by hand.
+ */
+
+import { assign, setup } from 'xstate';
+import type { Operation } from '../../src/define/operation.ts';
+import { type Saga, saga, typed } from '../../src/index.ts';
+import { actorsFrom } from '../../src/xstate.ts';
+import { inverseOf, type SagaShape, type SagasPlan, type StepPlan, stepsIn } from './saga-plan.ts';
+import type { Charged, Order } from './shop.ts';
+
+/** Makes the operation of an action, taken back by another one if there is one. */
+export type Operations = (action: string, inverse: Operation | null) => Operation;
+
+/** The sagas of the plan by name, with their operations made by `operationOf`. */
+export function sagasFor({ shapes, promised }: SagasPlan, operationOf: Operations): ReadonlyMap<string, Saga> {
+  const inverses = new Map(
+    promised
+      .filter(({ action }) => promised.some((other) => inverseOf(other.action) === action && other.action !== action))
+      .map(({ action }) => [action, operationOf(action, null)]),
+  );
+  const operations = new Map(
+    promised
+      .filter(({ action }) => !inverses.has(action))
+      .map(({ action }) => [action, operationOf(action, inverses.get(inverseOf(action)) ?? null)]),
+  );
+  const named = (action: string): Operation => {
+    const operation = operations.get(action);
+    if (operation === undefined) throw new Error(`${action} is not defined.`);
+    return operation;
+  };
+  return new Map(
+    shapes.map((shape) => [shape.name, shape.written === 'chain' ? chainOf(shape, named) : byHand(shape, named)]),
+  );
+}
+
+/** What takes the step of this name back is called so. */
+const UNDO = 'undo ';
+
+/** What a step books is called so at its provider: no two steps of two sagas share a name. */
+export function bookingName(sagaName: string, key: string, step: string): string {
+  return `${sagaName}/${key}/${step}`;
+}
+
+/** The step of a booking, by the name of it or its subject. */
+export function stepOfBooking(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** A receipt of what a person saw to without any provider. */
+export function isByHand(receipt: string): boolean {
+  return receipt.startsWith(BY_HAND);
+}
+
+/** What a person says a step brought that they saw to themselves. */
+export function doneByHand(step: string): Charged {
+  return { receipt: `${BY_HAND}${step}`, amount: 0n, fee: 0, note: undefined };
+}
+
+const BY_HAND = 'by-hand-';
+
+function undoName(booking: string): string {
+  return `${UNDO}${booking}`;
+}
+
+/** The booking that one of this name takes back; null: it is a booking itself. */
+export function undoneBy(name: string): string | null {
+  return name.startsWith(UNDO) ? name.slice(UNDO.length) : null;
+}
+
+/** The input of what takes a booking back. */
+export function undoing({ input, output }: { readonly input: unknown; readonly output: unknown }): Order {
+  // Every booking is submitted with an order, and brings back a receipt.
+  const [order, { receipt }] = [input as Order, output as Charged];
+  return { ...order, order: undoName(order.order), note: receipt };
+}
+
+/** What the functions of a saga get. */
+type Known = Readonly<Record<string, unknown>>;
+
+/** The verbs without their types: what is drawn has none. */
+interface Verbs {
+  step(name: string, operation: Operation, input: (known: Known) => Order, options?: object): Verbs;
+  pivot(name: string, operation: Operation, input: (known: Known) => Order): Verbs;
+  parallel(name: string, branches: (branch: Verbs) => Readonly<Record<string, Verbs>>): Verbs;
+}
+
+function optionsOf({ withinMs, compensation }: SagaShape) {
+  return {
+    input: typed<Order>(),
+    key: ({ input }: { readonly input: Order }) => input.order,
+    compensation,
+    ...(withinMs === null ? {} : { within: withinMs }),
+  };
+}
+
+function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+  const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
+  const step = (verbs: Verbs, { name, action, hasInverse, onFailed }: StepPlan, isForward: boolean): Verbs => {
+    const way = isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
+    return verbs.step(name, operationOf(action), bookingOf(shape, name), way);
+  };
+  // The builder's types grow with each literal verb, and these are drawn.
+  let verbs = saga(shape.name, optionsOf(shape)) as unknown as Verbs;
+  for (const [at, part] of shape.parts.entries()) {
+    const isForward = pivotAt !== -1 && at > pivotAt;
+    if (part.type === 'step') {
+      verbs =
+        part.name === shape.pivot
+          ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name))
+          : step(verbs, part, isForward);
+    } else {
+      verbs = verbs.parallel(part.name, (branch) =>
+        Object.fromEntries(
+          part.branches.map((steps, index) => [
+            `${part.name}-${index + 1}`,
+            steps.reduce((begun, one) => step(begun, one, isForward), branch),
+          ]),
+        ),
+      );
+    }
+  }
+  // A saga at every point, whatever its types.
+  return verbs as unknown as Saga;
+}
+
+/** The step's input: the order, with the receipts of everything that was booked before. */
+function bookingOf({ name }: Pick<SagaShape, 'name'>, step: string): (known: Known) => Order {
+  return ({ input, ...outputs }) => {
+    const order = input as Order;
+    // What a person stated in the place of an output looks like one.
+    const receipts = Object.values(outputs).map((output) => (output as Charged).receipt);
+    return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined };
+  };
+}
+
+const takesNothingBack = 'what is refused is tried again, and what is left is taken back by itself';
+
+function byHand(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+  const { name, written, patienceMs } = shape;
+  const operations = Object.fromEntries(stepsIn(shape).map((step) => [step.name, operationOf(step.action)]));
+  const machine = setup({
+    // XState takes types by example; these values are never read.
+    types: { context: {} as Context, input: {} as Order },
+    actors: actorsFrom(operations),
+    delays: { patience: patienceMs },
+    guards: { mayTryAgain: ({ context }) => context.tries < TRIES_MAX },
+    actions: { countTry: assign({ tries: ({ context }) => context.tries + 1 }) },
+  }).createMachine({
+    id: name,
+    context: ({ input: order }: { readonly input: Order }) => ({ order, tries: 1 }),
+    ...waysOf(shape, written),
+    // XState reads the types of states from literals, and these are chosen.
+  } as never);
+  // The operations' names are drawn, so that the compiler does not know which there are.
+  const drawn = { ...optionsOf(shape), machine, operations: operations as never, takesNothingBack };
+  return saga(name, drawn) as Saga;
+}
+
+/** What a machine by hand remembers. */
+interface Context {
+  readonly order: Order;
+  readonly tries: number;
+}
+
+const TRIES_MAX = 2;
+
+/** Where the machine begins, and its states. */
+function waysOf(shape: SagaShape, written: SagaShape['written']): object {
+  const booking = (step: string, onDone: string, onError: unknown = `#${shape.name}.giveUp`) => {
+    const made = bookingOf(shape, step);
+    const input = ({ context }: { readonly context: Context }) => made({ input: context.order });
+    return { invoke: { id: step, src: step, input, onDone, onError } };
+  };
+  const ends = {
+    last: booking('last', 'booked'),
+    giveUp: { invoke: { src: 'compensate', onDone: 'givenUp' } },
+    booked: { type: 'final' },
+    givenUp: { type: 'final' },
+  };
+  switch (written) {
+    // Who is too slow is left, and another one asked instead.
+    case 'race':
+      return {
+        initial: 'fast',
+        states: {
+          fast: { ...booking('fast', 'last'), after: { patience: 'instead' } },
+          instead: booking('instead', 'last'),
+          ...ends,
+        },
+      };
+    // What was refused is tried once more, as another booking.
+    case 'again': {
+      const onError = [{ guard: 'mayTryAgain', target: 'pausing', actions: 'countTry' }, { target: 'giveUp' }];
+      const states = { again: booking('again', 'last', onError), pausing: { after: { patience: 'again' } }, ...ends };
+      return { initial: 'again', states };
+    }
+    // Both at once, and what is only tried is left when it takes too long.
+    default: {
+      const sure = { initial: 'asking', states: { asking: booking('sure', 'over'), over: { type: 'final' } } };
+      const asking = { ...booking('tried', 'over', 'over'), after: { patience: 'over' } };
+      const tried = { initial: 'asking', states: { asking, over: { type: 'final' } } };
+      const both = { type: 'parallel', onDone: 'last', states: { sure, tried } };
+      return { initial: 'both', states: { both, ...ends } };
+    }
+  }
+}

@@ -1,0 +1,677 @@
+/**
+ * The judge of sagas. It looks at every turn of a saga as it is written and at what is booked at the providers, and
+ * holds against them what a saga promises: nothing is taken back but what is proven to have happened, once, in order and
+ * not in doubt (I9); and when a saga says that it is over, what the providers hold agrees with how it ended (I10). Of
+ * what the library stores it believes the states of rows, and what a chart by hand has left, which nobody else knows.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
+import { decode } from '../../src/domain/codec.ts';
+import { isSettled } from '../../src/domain/operation-state.ts';
+import { isSagaSettled } from '../../src/domain/saga-state.ts';
+import { keyOf, type SagaTurn } from '../../src/ports/store.ts';
+import type { Told } from './callers.ts';
+import type { Course } from './course.ts';
+import type { Database } from './database.ts';
+import type { Process } from './process.ts';
+import { type Effect, outputOf, type Provider } from './provider.ts';
+import { type SagaShape, type StepPlan, stepsIn } from './saga-plan.ts';
+import { bookingName, isByHand, stepOfBooking, undoneBy } from './saga-shop.ts';
+import type { Order } from './shop.ts';
+import type { Verb } from './verbs.ts';
+import { subjectOfRow } from './watch.ts';
+
+/** An operation of a saga, by what it is for the business. */
+interface Booking {
+  readonly row: Kept;
+  readonly subject: string;
+  /** What it is called at its provider. */
+  readonly name: string;
+  /** The name of what it takes back; null: it is a step. */
+  readonly undoes: string | null;
+  readonly step: StepPlan;
+}
+
+/** As much of a saga's snapshot as is read here. */
+interface Stored {
+  readonly compensation: { readonly cause: { readonly code: string } } | null;
+  readonly asked: 'cancelled' | 'timed-out' | null;
+  readonly isTerminated: boolean;
+  readonly entries: readonly { readonly id: string; readonly isLeft: boolean }[];
+}
+
+/** What the judge remembers of a saga. */
+interface Remembered {
+  /** When each booking settled, as a place in an order; what settled with one turn shares a place. */
+  readonly settled: Map<string, number>;
+  /** What was begun to be taken back. */
+  readonly begun: Set<string>;
+  /** Of what a person has said that they took it back by hand, or that it stands. */
+  readonly decided: Set<string>;
+  /** Steps of which a person has stated what they brought. */
+  readonly stated: Set<string>;
+  /** Callers were told that it will be taken back; `withPivot`: while it was open whether the pivot succeeds. */
+  cancelled: 'no' | 'yes' | 'with-pivot';
+  /** Callers were told that it is too late for that. */
+  refusedToCancel: boolean;
+  told: Told | null;
+}
+
+export class SagaWatch {
+  readonly #course: Course;
+  #database: Database | null = null;
+  #provider: Provider | null = null;
+  #before: ReadonlyMap<string, KeptSaga> = new Map();
+  readonly #remembered = new Map<string, Remembered>();
+  /** Of what became of these before, a fail-over has lost something. */
+  readonly #forgotten = new Set<string>();
+  #places = 0;
+  #failovers = 0;
+
+  constructor(course: Course) {
+    this.#course = course;
+  }
+
+  observe(database: Database, provider: Provider): void {
+    this.#database = database;
+    this.#provider = provider;
+  }
+
+  /** Whether the order of this name is a booking of a saga, or takes one back. */
+  isBooking(name: string): boolean {
+    const booking = undoneBy(name) ?? name;
+    return this.#course.plan.sagas.shapes.some((shape) => booking.startsWith(`${shape.name}/`));
+  }
+
+  /** When an operation of a saga was due, before the verb that is being carried out. */
+  dueBefore({ tenant, id, saga }: Kept): number | null {
+    const before = this.#before.get(keyOf({ tenant, id: saga ?? '' }));
+    return before?.dues[`operation ${id}`] ?? null;
+  }
+
+  before(): void {
+    this.#before = new Map(this.#data.rows.sagas);
+  }
+
+  /** True when a saga was changed. */
+  after(process: Process, verb: Verb, args: readonly unknown[], operations: ReadonlyMap<string, Kept>): boolean {
+    const { sagas } = this.#data.rows;
+    // The verb says what its arguments are.
+    const turn = verb === 'sagaTurn' ? (args[0] as SagaTurn) : null;
+    for (const [name, before] of this.#before) {
+      if (!sagas.has(name)) this.#wrong('I7', `${verb} removed ${labelOf(before)}`);
+    }
+    let wrote = false;
+    for (const [name, row] of sagas) {
+      const before = this.#before.get(name) ?? null;
+      if (before === row) continue;
+      wrote = true;
+      if (before?.state !== row.state) {
+        const reason = row.reason === null ? '' : ` (${row.reason})`;
+        this.#course.tell(process.name, `${labelOf(row)}: ${before?.state ?? 'new'} -> ${row.state}${reason}`);
+      }
+      this.#checkRow(verb, args, turn, before, row);
+      if (turn !== null) this.#checkTurn(turn, before, row, operations);
+    }
+    if (turn !== null && !wrote) this.#turnRefused(turn);
+    return wrote;
+  }
+
+  // The row
+
+  #checkRow(verb: Verb, args: readonly unknown[], turn: SagaTurn | null, before: KeptSaga | null, row: KeptSaga): void {
+    const label = labelOf(row);
+    if (turn !== null && keyOf(turn) !== keyOf(row)) this.#wrong('I15', `a turn of ${turn.id} wrote ${label}`);
+    this.#checkNextStep(row);
+    if (before === null) {
+      if (turn === null || turn.birth === null) this.#wrong('I5', `${verb} made ${label} without a birth`);
+      const others = [...this.#data.rows.sagas.values()].filter((other) => labelOf(other) === label);
+      if (others.length > 1) this.#wrong('G4', `two sagas have the identity of ${label}`);
+      this.#course.tally.met('saga: begun');
+      return;
+    }
+    for (const part of [
+      'tenant',
+      'id',
+      'name',
+      'version',
+      'key',
+      'hash',
+      'fingerprint',
+      'createdAt',
+      'born',
+    ] as const) {
+      if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${label} changed`);
+    }
+    if (row.generation < before.generation) this.#wrong('I5', `the generation of ${label} went back`);
+    if (isSagaSettled(before.state) && (row.state !== before.state || !isDeepStrictEqual(row.output, before.output))) {
+      this.#wrong('I6', `${label} was ${before.state} and became ${row.state}`);
+    }
+    if (turn === null) this.#checkClaim(verb, args, before, row);
+    else this.#checkFence(turn, before, row);
+  }
+
+  #checkFence({ was }: SagaTurn, before: KeptSaga, row: KeptSaga): void {
+    const label = labelOf(row);
+    if (was === null) return this.#wrong('I5', `a birth of ${label} changed a row that was there`);
+    if (row.revision !== before.revision + 1) this.#wrong('I8', `the revision of ${label} did not rise by one`);
+    if (was.generation !== before.generation || was.owner !== before.owner || was.revision !== before.revision) {
+      this.#wrong('I5', `a turn on generation ${was.generation}, revision ${was.revision} changed ${label}`);
+    }
+  }
+
+  #checkClaim(verb: Verb, args: readonly unknown[], before: KeptSaga, row: KeptSaga): void {
+    const label = labelOf(row);
+    const { tally } = this.#course;
+    if (row.revision !== before.revision || row.state !== before.state) {
+      this.#wrong('I5', `${verb} moved ${label} without a turn`);
+    }
+    if (verb === 'retire') return;
+    if (verb !== 'claimSagas') return this.#wrong('I5', `${verb} changed ${label}`);
+    const owner = before.owner === null ? null : this.#data.rows.workers.get(before.owner);
+    if (owner?.deadAt === null) this.#wrong('I4', `${label} was claimed from ${before.owner}, which lives`);
+    if (row.owner !== args[0]) this.#wrong('I4', `${label} was claimed for ${String(row.owner)}`);
+    if (row.generation <= before.generation) this.#wrong('I5', `a claim left the generation of ${label}`);
+    if (before.owner === null) return;
+    tally.met('saga: taken over from a worker that died');
+    if (this.#bookingsOf(row).some(isBeingTakenBack)) tally.met('saga: taken over while it is taking back');
+  }
+
+  #checkNextStep(row: KeptSaga): void {
+    if (isSagaSettled(row.state) || row.state === 'escalated' || row.owner !== null || row.dueAt !== null) return;
+    const { handovers } = this.#data.rows;
+    if ([...handovers.values()].some(({ handover }) => keyOf(handover) === keyOf(row))) return;
+    this.#wrong('I7', `${labelOf(row)} is ${row.state}, and nothing will ever happen to it`);
+  }
+
+  // A turn
+
+  #checkTurn(turn: SagaTurn, before: KeptSaga | null, row: KeptSaga, operations: ReadonlyMap<string, Kept>): void {
+    const stored = storedIn(row);
+    const was = before === null ? null : storedIn(before);
+    const remembered = this.#of(row);
+    const bookings = this.#bookingsOf(row);
+    const wasOf = ({ row: { tenant, id } }: Booking) => operations.get(keyOf({ tenant, id })) ?? null;
+    const changed = bookings.filter((booking) => wasOf(booking) !== booking.row);
+    this.#places += 1;
+    for (const booking of changed) {
+      const state = wasOf(booking)?.state ?? null;
+      if (hasEnded(booking) && !remembered.settled.has(booking.subject)) {
+        remembered.settled.set(booking.subject, this.#places);
+        if (booking.row.state !== 'failed' && isLeft(booking, stored) && booking.undoes === null) {
+          this.#course.tally.met('saga: a late success of a branch that was left');
+        }
+      }
+      this.#noteBooking(booking, state, turn);
+    }
+    this.#noteWords(turn, was, row, stored, bookings, wasOf);
+    for (const booking of changed) {
+      if (wasOf(booking) !== null) continue;
+      if (booking.undoes === null) this.#stepBegun(row, was, booking, bookings);
+    }
+    const undoing = changed.filter((booking) => booking.undoes !== null && wasOf(booking) === null);
+    for (const inverse of undoing) this.#inverseBegun(row, stored, inverse, bookings);
+    for (const { undoes } of undoing) {
+      const original = bookings.findLast(({ name }) => name === undoes);
+      if (original !== undefined) remembered.begun.add(original.subject);
+    }
+    if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
+    this.#noteSaga(before, row, was, stored, bookings);
+    if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
+  }
+
+  /** A chain begins a step when what comes before it is done, and no step once it is taken back. */
+  #stepBegun(row: KeptSaga, was: Stored | null, { step, subject }: Booking, bookings: readonly Booking[]): void {
+    if (was !== null && (was.compensation !== null || was.isTerminated)) {
+      this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
+    }
+    const shape = this.#shapeOf(row);
+    for (const earlier of earlierThan(shape, step)) {
+      const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
+      const isDone =
+        last?.row.state === 'succeeded' ||
+        (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
+      if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
+    }
+  }
+
+  /** What is taken back is proven to have happened, nothing is in doubt, and what came later has been taken back. */
+  #inverseBegun(row: KeptSaga, stored: Stored, { undoes, subject }: Booking, bookings: readonly Booking[]): void {
+    const remembered = this.#of(row);
+    const original = bookings.findLast(({ name }) => name === undoes);
+    if (original === undefined) return this.#wrong('I9', `${subject} takes back what there is not`);
+    if (!original.step.hasInverse) this.#wrong('I9', `${subject} takes back what nobody wants taken back`);
+    if (original.row.state !== 'compensating') {
+      this.#wrong('I9', `${subject} is begun, and ${original.subject} is ${original.row.state}`);
+    }
+    if (remembered.begun.has(original.subject)) this.#wrong('I9', `${original.subject} is taken back again`);
+    if (stored.isTerminated) this.#wrong('I9', `${subject} is begun, and its saga was terminated`);
+    // What a chart by hand has left helps nobody, whatever becomes of the rest.
+    if (stored.compensation === null && isLeft(original, stored)) return;
+    if (stored.compensation === null) this.#wrong('I9', `${subject} is begun, and nothing is to be taken back`);
+    const others = bookings.filter((booking) => booking.undoes === null && booking !== original);
+    const open = others.find(({ row: { state }, ...other }) =>
+      isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
+    );
+    if (open !== undefined) this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
+    const { pivot, compensation } = this.#shapeOf(row);
+    const passed = others.find(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
+    if (passed !== undefined) this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
+    if (compensation === 'parallel') return;
+    const place = remembered.settled.get(original.subject) ?? 0;
+    for (const other of others) {
+      if (isBeingTakenBack(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
+      const isOwed = other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
+      if (isOwed && (remembered.settled.get(other.subject) ?? 0) > place) {
+        this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
+      }
+    }
+  }
+
+  // Requests and records
+
+  /** What a request notes are receipts of its own saga, and what takes a booking back names it. */
+  sends(subject: string, { tenant, order, note }: Order, row: Kept): void {
+    if (row.saga === null) return;
+    const booking = undoneBy(order);
+    const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
+    const own = this.#books.ledger.filter(({ subject: of }) => isOf(of, tenant) && orderOf(of).startsWith(saga));
+    const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
+    for (const receipt of note?.split(' ') ?? []) {
+      const isKnown = known.some(({ reference }) => reference === receipt) || isByHand(receipt);
+      if (!isKnown) this.#wrong('I16', `${subject} is sent with ${receipt}, which is no receipt of its saga`);
+    }
+  }
+
+  charged(subject: string): void {
+    const booking = undoneBy(orderOf(subject));
+    if (booking === null) return;
+    const isThere = this.#books.ledger.some(
+      ({ subject: of }) =>
+        orderOf(of) === booking && of.slice(0, of.indexOf('/')) === subject.slice(0, subject.indexOf('/')),
+    );
+    if (!isThere) this.#wrong('I9', `${subject}: it is taken back, and never was`);
+  }
+
+  // Endings
+
+  /** At the end every saga that is over still agrees with its providers. */
+  checkEndings(): void {
+    for (const row of this.#data.rows.sagas.values()) if (isSagaSettled(row.state)) this.#checkEnding(row);
+  }
+
+  #checkEnding(row: KeptSaga): void {
+    const stored = storedIn(row);
+    const bookings = this.#bookingsOf(row);
+    const open = bookings.find((booking) => !isSettled(booking.row.state));
+    if (open !== undefined)
+      this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
+    const { pivot } = this.#shapeOf(row);
+    const hasPivoted = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
+    const { cancelled } = this.#of(row);
+    if (row.state === 'succeeded' && (cancelled === 'yes' || (cancelled === 'with-pivot' && !hasPivoted))) {
+      this.#wrong('I10', `${labelOf(row)} has succeeded, and was cancelled in time`);
+    }
+    for (const step of stepsIn(this.#shapeOf(row))) this.#checkStep(row, stored, step, bookings);
+  }
+
+  #checkStep(row: KeptSaga, stored: Stored, step: StepPlan, bookings: readonly Booking[]): void {
+    const last = bookings.findLast((booking) => booking.undoes === null && booking.step === step);
+    const name = bookingName(row.name, row.key, step.name);
+    const ofTenant = this.#books.ledger.filter(({ subject }) => isOf(subject, row.tenant));
+    const isLied = [...this.#books.liedAbout].some(
+      (subject) => isOf(subject, row.tenant) && (undoneBy(orderOf(subject)) ?? orderOf(subject)) === name,
+    );
+    if (isLied) return;
+    const booked = ofTenant.filter(({ subject }) => orderOf(subject) === name).length;
+    const undone = ofTenant.filter(({ subject }) => undoneBy(orderOf(subject)) === name).length;
+    const holds = `${labelOf(row)} is ${row.state}, and its provider holds ${booked} of ${step.name} and ${undone} that take it back`;
+    if (undone > booked || (undone > 0 && last === undefined)) {
+      if (!this.#forgotten.has(keyOf(row))) this.#wrong('I10', holds);
+      return;
+    }
+    // What a fail-over took with it is known to nobody any more.
+    if (this.#forgotten.has(keyOf(row)) && last === undefined) return;
+    const remembered = this.#of(row);
+    const decided = last !== undefined && remembered.decided.has(last.subject);
+    const isTakenBack = booked === undone || !step.hasInverse || decided;
+    if (row.state === 'compensated' && !isTakenBack) return this.#wrong('I10', holds);
+    if (row.state !== 'succeeded') return;
+    if (last !== undefined && isLeft(last, stored)) {
+      if (!isTakenBack) this.#wrong('I10', `${holds}, and nobody waits for it`);
+      return;
+    }
+    const shape = this.#shapeOf(row);
+    const isNeeded = shape.written === 'chain' || last?.row.state === 'succeeded';
+    const isSpared = step.onFailed === 'continue' || remembered.stated.has(step.name);
+    if (booked === 0 ? isNeeded && !isSpared : undone > 0 && !this.#forgotten.has(keyOf(row)))
+      this.#wrong('I10', holds);
+  }
+
+  // Answers
+
+  told(tenant: string, name: string, key: string, result: Told): void {
+    const row = [...this.#data.rows.sagas.values()].find(
+      (saga) => saga.tenant === tenant && saga.name === name && saga.key === key,
+    );
+    if (row === undefined || !['succeeded', 'compensated', 'terminated'].includes(result.status)) return;
+    const remembered = this.#of(row);
+    const before = remembered.told;
+    remembered.told = result;
+    if (this.#failovers === 0 && before !== null && !isDeepStrictEqual(before, result)) {
+      this.#wrong('I14', `callers were told different things about ${labelOf(row)}`);
+    }
+    const shape = this.#shapeOf(row);
+    if (result.status !== 'succeeded' || shape.written !== 'chain') return;
+    // A chain's output is the record of the outputs of its steps.
+    const outputs = result.output as Readonly<Record<string, unknown>>;
+    for (const [step, output] of Object.entries(outputs)) {
+      const effects = this.#effectsOf(row, step);
+      const [effect] = effects;
+      if (effect === undefined || effects.length > 1) continue;
+      if (!isDeepStrictEqual(output, outputOf(effect))) {
+        this.#wrong('I16', `the output of ${step} of ${labelOf(row)} is not what its provider said`);
+      }
+    }
+  }
+
+  #effectsOf({ tenant, name, key }: KeptSaga, step: string): readonly Effect[] {
+    const booking = bookingName(name, key, step);
+    return this.#books.ledger.filter(({ subject }) => isOf(subject, tenant) && orderOf(subject) === booking);
+  }
+
+  /** A caller who wanted it cancelled was answered. */
+  cancelled(tenant: string, name: string, key: string, status: 'accepted' | 'too-late' | 'waiting'): void {
+    const row = [...this.#data.rows.sagas.values()].find(
+      (saga) => saga.tenant === tenant && saga.name === name && saga.key === key,
+    );
+    if (row === undefined || this.#failovers > 0 || status === 'waiting') return;
+    const { cancelled, refusedToCancel } = this.#of(row);
+    const isSo = status === 'accepted' ? cancelled !== 'no' : refusedToCancel;
+    if (!isSo) this.#wrong('I14', `a caller was told ${status} about ${labelOf(row)}, and nothing says so`);
+  }
+
+  // What is noted
+
+  #noteBooking({ row, undoes }: Booking, was: Kept['state'] | null, turn: SagaTurn): void {
+    const { tally } = this.#course;
+    if (row.state === was) return;
+    if (row.state === 'escalated') tally.met('saga: an operation escalated');
+    if (undoes !== null && row.state === 'unknown') tally.met('saga: an inverse unknown');
+    if (undoes !== null && row.state === 'failed') tally.met('saga: an inverse refused');
+    const change = turn.operations.find(({ id }) => id === row.id);
+    const isToldSo = change?.records.some(
+      ({ body }) => (decode(body) as { event?: string }).event === 'cancel.requested',
+    );
+    if (isToldSo === true && row.state === 'failed') tally.met('saga: an unsent step given up');
+  }
+
+  /** What people said with this turn, and what became of it. */
+  #noteWords(
+    turn: SagaTurn,
+    was: Stored | null,
+    row: KeptSaga,
+    stored: Stored,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const { tally } = this.#course;
+    const remembered = this.#of(row);
+    for (const { body } of turn.records) {
+      const said = decode(body) as {
+        readonly kind?: string;
+        readonly accepted?: boolean;
+        readonly event?: {
+          readonly type: string;
+          readonly step?: string;
+          readonly outcome?: { readonly type: string };
+        };
+      };
+      if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
+      if (said.kind === 'terminate' && said.accepted === true) {
+        if (bookings.some((booking) => isSent(wasOf(booking)))) {
+          tally.met('saga: terminated while something is under way');
+        }
+      }
+      const { event } = said;
+      if (said.kind !== 'signal' || said.accepted !== true || event?.type !== 'verdict.given') continue;
+      if (event.outcome?.type === 'succeeded') {
+        remembered.stated.add(event.step ?? '');
+        tally.met('saga: a person stated what a step brought');
+      } else tally.met('saga: a step taken again at a person’s word');
+    }
+    for (const { id, records } of turn.operations) {
+      for (const { body } of records) {
+        const { kind, accepted, effect } = decode(body) as Readonly<Record<string, unknown>>;
+        const booking = bookings.find(({ row: { id: of } }) => of === id);
+        if (kind !== 'compensation-verdict' || accepted !== true || booking === undefined) continue;
+        remembered.decided.add(booking.subject);
+        tally.met(effect === 'taken-back' ? 'saga: taken back by hand' : 'saga: left standing');
+      }
+    }
+  }
+
+  #noteCancel(
+    accepted: boolean,
+    was: Stored | null,
+    row: KeptSaga,
+    stored: Stored,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const { tally } = this.#course;
+    const remembered = this.#of(row);
+    const { pivot } = this.#shapeOf(row);
+    const ofPivot = bookings.findLast(({ step, undoes }) => undoes === null && step.name === pivot);
+    const before = this.#before.get(keyOf(row));
+    tally.met(accepted ? 'saga: cancelled' : 'saga: cancelled too late');
+    if (accepted) {
+      const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
+      const isOpenPivot = pivotWas !== null && !isSettled(pivotWas.state);
+      if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
+      // What was asked before stands.
+      if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
+      if (pivotWas?.state === 'succeeded') this.#wrong('I10', `${labelOf(row)} was cancelled after its pivot`);
+      return;
+    }
+    remembered.refusedToCancel = true;
+    const isOver = before !== undefined && isSagaSettled(before.state);
+    const hasPivoted = ofPivot?.row.state === 'succeeded';
+    if (!isOver && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
+      this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
+    }
+  }
+
+  #noteSaga(
+    before: KeptSaga | null,
+    row: KeptSaga,
+    was: Stored | null,
+    stored: Stored,
+    bookings: readonly Booking[],
+  ): void {
+    const { tally } = this.#course;
+    if (stored.compensation !== null && bookings.some(({ row: { state } }) => isInDoubt(state))) {
+      tally.met('saga: compensation waits for what is in doubt');
+    }
+    const steps = bookings.filter(({ undoes }) => undoes === null);
+    const isAgain = steps.some(({ step, row: { createdAt, revision } }, at) => {
+      const earlier = steps.findIndex((other) => other.step === step);
+      return earlier < at && revision === 1 && createdAt === this.#course.now;
+    });
+    if (isAgain && this.#shapeOf(row).written !== 'chain') tally.met('saga: a step taken again by its chart');
+    if (was?.asked === 'cancelled' && stored.asked === null) {
+      const { pivot } = this.#shapeOf(row);
+      const has = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
+      tally.met(has ? 'saga: cancelled, and the pivot succeeded' : 'saga: cancelled, and the pivot was refused');
+    }
+    if (was?.asked !== stored.asked && stored.asked === 'timed-out') {
+      tally.met('saga: timed out while the pivot is under way');
+    }
+    if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
+    if (before?.state === row.state) return;
+    if (isSagaSettled(row.state)) tally.met(`saga: ${row.state}`);
+    if (row.state === 'escalated' && row.reason === 'step-failed') {
+      tally.met('saga: a step refused after the pivot, and a person was asked');
+    }
+    if (row.state === 'escalated' && row.reason === 'definition-fault') {
+      this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
+    }
+  }
+
+  #turnRefused(turn: SagaTurn): void {
+    const { tally } = this.#course;
+    const row = this.#data.rows.sagas.get(keyOf(turn));
+    if (turn.was === null || row === undefined) return;
+    const fits =
+      row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;
+    if (!fits) tally.met('saga: a turn refused by its fence');
+    else if (
+      turn.timeline === this.#data.timeline &&
+      turn.operations.some(({ start }) => start?.insideWindow === true)
+    ) {
+      tally.met('saga: a window refused the start');
+    }
+  }
+
+  /** What it remembers of the rows is what is there now. */
+  failedOver(before: Database['rows']): void {
+    const { tally } = this.#course;
+    this.#failovers += 1;
+    for (const [name, row] of before.sagas) {
+      const kept = this.#data.rows.sagas.get(name);
+      if (kept === row) continue;
+      this.#forgotten.add(name);
+      if (kept === undefined) tally.met('saga: fail-over: a birth lost');
+      else if (isSagaSettled(row.state) && !isSagaSettled(kept.state)) tally.met('saga: fail-over: an ending lost');
+      if ((before.ledgers.get(name)?.length ?? 0) > (this.#data.rows.ledgers.get(name)?.length ?? 0)) {
+        tally.met('saga: fail-over: a step lost');
+      }
+      const remembered = this.#remembered.get(name);
+      if (remembered === undefined) continue;
+      const bookings = new Map(
+        kept === undefined ? [] : this.#bookingsOf(kept).map((booking) => [booking.subject, booking]),
+      );
+      for (const subject of remembered.settled.keys()) {
+        const booking = bookings.get(subject);
+        if (booking === undefined || !hasEnded(booking)) remembered.settled.delete(subject);
+      }
+      for (const subject of remembered.begun) {
+        const isBegun = [...bookings.values()].some(({ undoes }) => undoes === bookings.get(subject)?.name);
+        if (!isBegun) remembered.begun.delete(subject);
+      }
+      remembered.decided.clear();
+      remembered.stated.clear();
+      remembered.cancelled = 'no';
+      remembered.refusedToCancel = false;
+    }
+  }
+
+  // What is looked at
+
+  #bookingsOf(saga: KeptSaga): readonly Booking[] {
+    const steps = stepsIn(this.#shapeOf(saga));
+    return this.#data.operationsOf(saga).map((row) => {
+      const subject = subjectOfRow(row);
+      const name = orderOf(subject);
+      const step = steps.find((one) => one.name === stepOfBooking(name));
+      if (step === undefined) throw new Error(`${subject} is no step of ${saga.name}.`);
+      return { row, subject, name, undoes: undoneBy(name), step };
+    });
+  }
+
+  #shapeOf({ name }: KeptSaga): SagaShape {
+    const shape = this.#course.plan.sagas.shapes.find((one) => one.name === name);
+    if (shape === undefined) throw new Error(`${name} is no saga of the plan.`);
+    return shape;
+  }
+
+  #of(saga: KeptSaga): Remembered {
+    const known = this.#remembered.get(keyOf(saga)) ?? {
+      settled: new Map(),
+      begun: new Set(),
+      decided: new Set(),
+      stated: new Set(),
+      cancelled: 'no',
+      refusedToCancel: false,
+      told: null,
+    };
+    this.#remembered.set(keyOf(saga), known);
+    return known;
+  }
+
+  get #data(): Database {
+    if (this.#database === null) throw new Error('The judge has not been shown the database.');
+    return this.#database;
+  }
+
+  get #books(): Provider {
+    if (this.#provider === null) throw new Error('The judge has not been shown the provider.');
+    return this.#provider;
+  }
+
+  #wrong(invariant: string, what: string): void {
+    this.#course.violated(invariant, what);
+  }
+}
+
+export function labelOf({ tenant, name, key }: Pick<KeptSaga, 'tenant' | 'name' | 'key'>): string {
+  return `${tenant}/${name}/${key}`;
+}
+
+function storedIn({ snapshot }: KeptSaga): Stored {
+  // Written by the turns of sagas.
+  return decode(snapshot) as Stored;
+}
+
+/** The order in a subject: what comes after the tenant and the action. */
+function orderOf(subject: string): string {
+  return subject.slice(subject.indexOf('/', subject.indexOf('/') + 1) + 1);
+}
+
+function isOf(subject: string, tenant: string): boolean {
+  return subject.startsWith(`${tenant}/`);
+}
+
+/** How it ended is proven, whatever has become of it since. */
+function hasEnded({ row: { state } }: Booking): boolean {
+  return isSettled(state) || state === 'compensating';
+}
+
+function isBeingTakenBack({ row: { state, reason } }: Booking): boolean {
+  return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
+}
+
+/** How it ends is open. */
+function isOpen({ row: { state }, begun }: { readonly row: Pick<Kept, 'state'>; readonly begun: boolean }): boolean {
+  return !isSettled(state) && state !== 'compensating' && !(state === 'escalated' && begun);
+}
+
+function isInDoubt(state: Kept['state']): boolean {
+  return state === 'unknown' || state === 'reconciling';
+}
+
+function isSent(row: Kept | null): boolean {
+  return row !== null && (row.state === 'in-progress' || isInDoubt(row.state));
+}
+
+function isLeft({ row }: Booking, { entries }: Stored): boolean {
+  return entries.some(({ id, isLeft: left }) => id === row.id && left);
+}
+
+/** The steps that a chain has done before it begins this one; of a machine by hand nobody but its author knows. */
+function earlierThan({ written, parts }: SagaShape, step: StepPlan): readonly StepPlan[] {
+  if (written !== 'chain') return [];
+  const earlier: StepPlan[] = [];
+  for (const part of parts) {
+    if (part === step) return earlier;
+    if (part.type === 'step') {
+      earlier.push(part);
+      continue;
+    }
+    const branch = part.branches.find((steps) => steps.includes(step));
+    if (branch !== undefined) return [...earlier, ...branch.slice(0, branch.indexOf(step))];
+    earlier.push(...part.branches.flat());
+  }
+  return earlier;
+}

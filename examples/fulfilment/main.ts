@@ -45,5 +45,7 @@ function saidOf(end: Awaited<ReturnType<SagaRunOf<typeof fulfilment>['result']>>
 
 /** What happened to which operation, and the states that it went through. */
 function lineOf({ operation, kind, states = [] }: StoryRecord): string {
-  return `${operation?.action}: ${kind} -> ${states.join(', ')}`;
+  // Of an operation they are names; only a chart can be in several states at once.
+  const names = states.filter((state) => typeof state === 'string');
+  return `${operation?.action}: ${kind} -> ${names.join(', ')}`;
 }

@@ -50,6 +50,8 @@ export interface SagaAdvance {
   readonly answers: ReadonlyMap<string, HandoverAnswer>;
   /** What the chart wants done that is no operation and no timer. */
   readonly effects: readonly Effect[];
+  /** Its pivot has succeeded: a deadline means nothing any more. */
+  readonly isPivotPassed: boolean;
   /** The chart's output, once it has ended with one. */
   readonly output: { readonly value: Json } | null;
 }
@@ -165,6 +167,7 @@ class Making {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
       records: [...this.#records, ...moved],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
+      isPivotPassed: this.#isPivotPassed(),
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
     };
   }

@@ -193,7 +193,8 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 }
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
-function duesOf({ course, changes, state }: SagaAdvance, before: Before): readonly Due[] {
+function duesOf(made: SagaAdvance, before: Before): readonly Due[] {
+  const { course, changes, state } = made;
   if (state === 'succeeded' || state === 'compensated' || state === 'terminated') return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
@@ -212,7 +213,7 @@ function duesOf({ course, changes, state }: SagaAdvance, before: Before): readon
       dues.push({ name, inMs: isSame ? null : delayMs });
     }
   }
-  if (isDeadlineOpen(course, before)) {
+  if (isDeadlineOpen(made, before)) {
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
@@ -224,9 +225,11 @@ function duesOf({ course, changes, state }: SagaAdvance, before: Before): readon
   return dues;
 }
 
-/** It is set at birth, and passes once. */
-function isDeadlineOpen({ compensation, isTerminated, asked }: Course, before: Before): boolean {
-  if (before.saga.definition.withinMs === null || compensation !== null || isTerminated || asked !== null) return false;
+/** It is set at birth, and passes once, or with the pivot. */
+function isDeadlineOpen({ course, isPivotPassed }: SagaAdvance, before: Before): boolean {
+  const { compensation, isTerminated, asked } = course;
+  if (before.saga.definition.withinMs === null || isPivotPassed) return false;
+  if (compensation !== null || isTerminated || asked !== null) return false;
   return before.course === nothing || before.dues[DEADLINE] !== undefined;
 }
 

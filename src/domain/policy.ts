@@ -38,6 +38,8 @@ export interface Facts {
   readonly now: number;
   /** Until when the last started attempt was allowed to leave; null: none was started. */
   readonly sendBy: number | null;
+  /** When it was created, once it is: what was sent without a recorded start, before a fail-over, left before that. */
+  readonly createdAt?: number;
   /** Until when another attempt may start under the same key; null: none was started, or no key is retained. */
   readonly windowEndsAt: number | null;
   /** The timeline on which a start of this operation may be missing, since a fail-over; null: none can be. */
@@ -185,7 +187,8 @@ export function lookupGivesUp(
       return policy.keyRetentionMs !== null && !isWindowOpen(facts) ? 'window-passed' : 'absent-not-final';
     }
   }
-  const givesUpAt = (facts.sendBy ?? facts.now) + policy.timeoutMs + lookup.giveUpAfterMs;
+  const lastLeftBy = facts.sendBy ?? facts.createdAt ?? facts.now;
+  const givesUpAt = lastLeftBy + policy.timeoutMs + lookup.giveUpAfterMs;
   return facts.now >= givesUpAt ? 'lookup-exhausted' : null;
 }
 

@@ -107,11 +107,8 @@ export function advance(
     case 'told': {
       if (!kernel.accepts(from, asEvent(happening.event))) return null;
       const turn = step(kernel, from, happening.event);
-      return written(
-        turn.row,
-        [fact('moved', turn.row, { event: happening.event.type, ...happening.why })],
-        turn.visited,
-      );
+      const told = fact('moved', turn.row, { event: happening.event.type, ...happening.why });
+      return written(turn.row, [told, ...lostStartIn(row, turn.row)], turn.visited);
     }
     case 'released':
       return written(from, [], []);

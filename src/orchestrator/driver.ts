@@ -434,8 +434,11 @@ export class Driver {
     }
     for (const member of aggregate.members.values()) {
       if (stateOf(member.row) === 'in-progress') waits = true;
-      if (isToDo(member) && isDue(member.dueAt) && !this.#draining) this.#goOnWith(held, member);
+      if (!isToDo(member) || !isDue(member.dueAt) || this.#draining) continue;
+      const againMs = this.#goOnWith(held, member);
+      if (againMs !== null) soonestMs = Math.min(soonestMs ?? againMs, againMs);
     }
+    // One wake, whatever it waits for: with one for each, every wake would lead to more of them.
     if (!waits) await this.#write(held, { type: 'released' });
     else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
   }
@@ -452,15 +455,16 @@ export class Driver {
     await this.#write(held, { type: 'seen', others });
   }
 
-  #goOnWith(held: Held, member: Member): void {
+  /** Begins what is due. Answers after which pause that is to be tried again; null: it has begun, or will. */
+  #goOnWith(held: Held, member: Member): number | null {
     const { slots, worker } = this.#around;
     const live = liveOf(held, member.ref.id);
     const due = member.row.timers['due'];
     const lookup = member.row.children['lookup'];
     if (due !== undefined) {
       // A start recorded by a worker that may not send would be a start for nothing.
-      if (!worker.isFresh) return this.#wake(held.aggregate.ref, held.generation, STALE_PAUSE_MS);
-      if (live.awaitsSlot) return;
+      if (!worker.isFresh) return STALE_PAUSE_MS;
+      if (live.awaitsSlot) return null;
       live.awaitsSlot = true;
       // Waiting for a slot must not hold up what else happens to the aggregate.
       this.#track(
@@ -470,9 +474,10 @@ export class Driver {
           return this.#enqueue(held, () => this.#begin(held, member.ref.id, due.generation, giveBack), giveBack);
         }),
       );
-      return;
+      return null;
     }
     if (lookup !== undefined && live.lookup === null) this.#lookUp(held, member, lookup.generation);
+    return null;
   }
 
   async #begin(held: Held, id: string, generation: number, giveBack: Slot): Promise<void> {
@@ -759,7 +764,7 @@ export class Driver {
     const now = this.#storeNow(told);
     const factsOf = ({ createdAt, sendBy, windowEndsAt }: Times) => {
       const lostStartOn = this.#isBeforeVerified(timeline, createdAt) ? timeline.id : null;
-      return { now, sendBy, windowEndsAt, lostStartOn, random: random.number() };
+      return { now, createdAt, sendBy, windowEndsAt, lostStartOn, random: random.number() };
     };
     return { now, factsOf, mayBeRepeated: this.#isBeforeVerified(timeline, now), slots };
   }

@@ -394,6 +394,20 @@ describe('looking up further', () => {
   });
 });
 
+describe('looking up what was sent before it was created, as after a fail-over', () => {
+  test.each([
+    [9_000, null],
+    [120_000, 'lookup-exhausted'],
+  ])('after %i ms answers %s', (now, expected) => {
+    const { giveUpAfterMs } = both.lookup ?? { giveUpAfterMs: 0 };
+    const asked = { ...facts, sendBy: null, createdAt: 1_000, now: now < 10_000 ? now : now + giveUpAfterMs };
+
+    const reason = lookupGivesUp(noHistory, both, asked, { type: 'inconclusive', beganAt: now });
+
+    expect(reason).toBe(expected);
+  });
+});
+
 describe('the pause before the next look-up', () => {
   const longAgo = { ...facts, now: 10_000 };
 

@@ -3,19 +3,39 @@
  * chance, they are tried here for certain.
  */
 
-import { absent, createOrchestrator, found, operation, type Orchestrator, saga, succeeded, typed } from 'sagacity';
+import {
+  absent,
+  createOrchestrator,
+  found,
+  notApplied,
+  operation,
+  type Orchestrator,
+  type OrchestratorOptions,
+  saga,
+  succeeded,
+  typed,
+} from 'sagacity';
 import { memoryStore, type TestClock, testClock } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storeUnavailable } from '../../src/domain/errors.ts';
+import { operationMachine } from '../../machines/operation.ts';
+import { kernelOf } from '../../src/kernel/kernel.ts';
+import { advance, birth } from '../../src/orchestrator/advance.ts';
+import type { AnySaga, Ports } from '../../src/orchestrator/orchestrator.ts';
+import type { Wake, Waker } from '../../src/ports/waker.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
 import { failingOver } from '../support/failing-over.ts';
-import { overlay } from '../support/interrupted.ts';
+import { gate, overlay } from '../support/interrupted.ts';
+
+interface Trip {
+  readonly trip: string;
+}
 
 describe('a saga', () => {
   const booked = new Set<string>();
   const book = operation('room.book', {
-    input: typed<{ readonly trip: string }>(),
+    input: typed<Trip>(),
     execute: ({ idempotencyKey }) => {
       booked.add(idempotencyKey);
       return succeeded({ room: 7 });
@@ -27,7 +47,7 @@ describe('a saga', () => {
     },
     compensate: { none: 'the room is paid at the desk' },
   });
-  const travel = saga('travel', { input: typed<{ readonly trip: string }>(), key: ({ input }) => input.trip }).step(
+  const travel = saga('travel', { input: typed<Trip>(), key: ({ input }) => input.trip }).step(
     'room',
     book,
     ({ input }) => ({ trip: input.trip }),
@@ -44,9 +64,13 @@ describe('a saga', () => {
     await stopping;
   });
 
-  function traveller(store: Store): Orchestrator<true> {
+  function traveller(
+    store: Store,
+    definition: AnySaga = travel,
+    more: Partial<OrchestratorOptions & Ports> = {},
+  ): Orchestrator<true> {
     const made = createOrchestrator({
-      ...{ store, clock, random: evenChance(), definitions: [travel], tenant: 'agency-1' },
+      ...{ store, clock, random: evenChance(), definitions: [definition], tenant: 'agency-1', ...more },
     });
     running.push(made);
     return made;
@@ -89,6 +113,103 @@ describe('a saga', () => {
     const asked = (await run.history()).filter(({ kind }) => kind === 'lookup');
     expect(asked.map(({ facts, operation: about }) => [facts['finding'], about?.action])).toEqual([
       ['found', 'room.book'],
+    ]);
+  });
+
+  test('whose deadline falls due after its pivot is left in peace by it', async () => {
+    const sent = gate();
+    const send = operation('ticket.send', {
+      input: typed<Trip>(),
+      execute: async () => {
+        await sent.pass();
+        return succeeded({ sent: true });
+      },
+      timeout: '5m',
+      keyRetention: '1h',
+      lookup: 'none',
+    });
+    const ticket = saga('ticket', { input: typed<Trip>(), key: ({ input }) => input.trip, within: '10s' })
+      .pivot('room', book, ({ input }) => input)
+      .step('send', send, ({ input }) => input);
+    const stored = memoryStore({ clock });
+    let turns = 0;
+    const store = overlay(stored, {
+      sagaTurn(turn) {
+        turns += 1;
+        // Without end it would never come to the judgement.
+        return turns > 50 ? new Promise(() => {}) : stored.sagaTurn(turn);
+      },
+    });
+    const orchestrator = traveller(store, ticket);
+    await orchestrator.start();
+    const run = await orchestrator.submit(ticket, { trip: 'trip-17' });
+
+    await clock.advance('1m');
+    const written = turns;
+    sent.open();
+    await clock.advance('1s');
+
+    expect(written).toBeLessThan(5);
+    expect(await run.status()).toBe('succeeded');
+  });
+
+  test('that waits for several things needs no more wakes while its worker does not know whether it is alive', async () => {
+    const refuse = operation('seat.book', {
+      input: typed<Trip>(),
+      execute: () => notApplied('HTTP 429'),
+      keyRetention: '1h',
+      lookup: 'none',
+      compensate: { none: 'a seat is free until it is paid' },
+      retry: { attempts: 3, delay: '6s', jitter: 'none' },
+    });
+    const seats = saga('seats', { input: typed<Trip>(), key: ({ input }) => input.trip }).parallel(
+      'both',
+      (branch) => ({
+        one: branch.step('window', refuse, ({ input }) => input),
+        other: branch.step('aisle', refuse, ({ input }) => input),
+      }),
+    );
+    let wakes = 0;
+    let hear: (wake: Wake) => void = () => {};
+    // As on a network: each is delivered, also when another one was asked for later.
+    const waker: Waker = {
+      start: async (onWake) => void (hear = onWake),
+      wake(wake, delayMs) {
+        wakes += 1;
+        clock.after(delayMs, () => hear(wake));
+      },
+      stop: async () => {},
+    };
+    const stored = memoryStore({ clock });
+    let isAway = false;
+    const away = async () => {
+      throw storeUnavailable('No connection.', 'Try again.');
+    };
+    const store = overlay(stored, {
+      renew: (...given) => (isAway ? away() : stored.renew(...given)),
+      enlist: (...given) => (isAway ? away() : stored.enlist(...given)),
+    });
+    const orchestrator = traveller(store, seats, { waker, heartbeat: { every: '1s', timeout: '4s' } });
+    await orchestrator.start();
+    await orchestrator.submit(seats, { trip: 'trip-17' });
+    isAway = true;
+
+    await clock.advance('16s');
+
+    expect(wakes).toBeLessThan(40);
+  });
+
+  test('keeps in the history of a step what a fail-over may have lost of it, also when that is reckoned with as it is cancelled', () => {
+    const kernel = kernelOf(operationMachine);
+    const facts = { now: 0, sendBy: null, windowEndsAt: null, lostStartOn: null, random: 0.5 };
+    const { row } = birth(kernel, book.policy, facts, false);
+
+    const told = { type: 'told', event: { type: 'cancel.requested' }, why: {} } as const;
+    const turn = advance(kernel, row, 1, told, { ...facts, lostStartOn: 'timeline-2' });
+
+    expect(turn?.records.map(({ kind, attempt }) => [kind, attempt])).toEqual([
+      ['moved', null],
+      ['moved', 1],
     ]);
   });
 });

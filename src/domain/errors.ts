@@ -70,8 +70,13 @@ export function isSagacityError<Code extends ErrorCode>(
   return value instanceof SagacityError && (code === undefined || value.code === code);
 }
 
-export function definitionInvalid(what: string, remedy: string, facts: ErrorFacts = {}): SagacityError {
-  return new SagacityError('DEFINITION_INVALID', `${what} ${remedy}`, { facts });
+export function definitionInvalid(
+  what: string,
+  remedy: string,
+  facts: ErrorFacts = {},
+  cause?: unknown,
+): SagacityError {
+  return new SagacityError('DEFINITION_INVALID', `${what} ${remedy}`, { facts, cause });
 }
 
 /** `anotherIs`: the action is registered, with another definition than the one given. */

@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { operationId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
+import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
@@ -82,12 +83,29 @@ export function chartTimer(id: string): string {
   return `timer ${id}`;
 }
 
-/** The first turn of a saga. Throws the KernelFault of a chart that cannot even begin. */
+/** The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin. */
 export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
-  const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
-  const making = new Making({ ...now, course: { ...unbegun, chart: first.row }, members: new Map() }, moment);
-  making.begin(first);
-  return making.made();
+  try {
+    const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
+    const making = new Making({ ...now, course: { ...unbegun, chart: first.row }, members: new Map() }, moment);
+    making.begin(first);
+    return making.made();
+  } catch (error) {
+    if (isSagacityError(error)) throw error;
+    const { name, version } = now.saga;
+    // The kernel says where it failed, and the author's code why.
+    const why = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+    throw definitionInvalid(
+      `Saga ${name} cannot begin: ${why}`,
+      'Nothing is stored; repair its first step, context or entry.',
+      { saga: name, version },
+      error,
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'its own code threw something that is no error';
 }
 
 const unbegun: Omit<Course, 'chart'> = {
@@ -536,7 +554,10 @@ class Making {
         return this.#start(effect, what);
       case 'actor.stopped': {
         const left = this.#course.entries.filter(({ actor }) => isSame(actor, effect));
-        for (const { id } of left) this.#amend(id, { isLeft: true });
+        for (const { id, step } of left) {
+          if (step === this.#now.saga.definition.pivotStep) this.#refuseToLeavePivot(id);
+          this.#amend(id, { isLeft: true });
+        }
         return;
       }
       case 'timer.armed':
@@ -601,6 +622,15 @@ class Making {
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }
 
+  /** Its success can neither be taken back nor be left out of account. */
+  #refuseToLeavePivot(id: string): void {
+    const pivot = this.#memberOf(id);
+    if (pivot === undefined || isSettled(stateOf(pivot.row))) return;
+    throw new Error(
+      'It leaves its pivot while nobody knows how that ends. Only onDone and onError may lead on from it.',
+    );
+  }
+
   #lastRefusal(): CompensationCause | null {
     const forward = this.#ledger().filter(({ entry }) => entry.undoes === null);
     const isRetried = ({ step }: Entry) =>
@@ -621,13 +651,13 @@ class Making {
       work();
       return true;
     } catch (error) {
-      const message = error instanceof Error ? error.message : 'its own code threw something that is no error';
       this.#changes.clear();
       for (const [id, change] of changes) this.#changes.set(id, change);
       this.#starts.splice(0, this.#starts.length, ...starts);
       this.#effects.splice(0, this.#effects.length, ...effects);
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
+      const message = messageOf(error);
       this.#course = { ...course, fault: { message, times, timer } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;
@@ -640,6 +670,8 @@ class Making {
     const { course } = this.#now;
     if (name === FAULT) {
       this.#course = { ...course, fault: null };
+      // What the chart waits to be told may end the delay that it was at fault with.
+      this.#tellChart();
       const timer = course.fault?.timer ?? null;
       if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
       return true;

@@ -96,9 +96,9 @@ const arrange = {
   async 'a compensation in flight'() {
     const arranged = await begun(purchase, async () => {
       await shop.provider.calls(['decline'], 'payment');
-      shop.hold('void');
+      shop.hold('release');
     });
-    await shop.held('void');
+    await shop.held('release');
     return arranged;
   },
 } satisfies Readonly<Record<string, () => Promise<Arranged>>>;
@@ -122,7 +122,8 @@ async function begun(
 }
 
 function letAllGo(): void {
-  for (const sort of ['authorisation', 'reservation', 'look-up', 'capture', 'email', 'void'] as const) shop.letGo(sort);
+  for (const sort of ['authorisation', 'reservation', 'look-up', 'capture', 'email', 'release'] as const)
+    shop.letGo(sort);
 }
 
 interface End {
@@ -255,6 +256,73 @@ describe('a saga that a person is asked about', () => {
     expect(meanwhile).toBe('escalated');
     expect(await now(run)).toEqual({ status: 'terminated' });
     expect(await shop.kept()).toEqual(['authorisation']);
+  });
+});
+
+describe('a saga whose chart would do something else when its pivot is refused', () => {
+  test('is taken back all the same when it was cancelled meanwhile', async () => {
+    shop = await sagaShop();
+    const { authorise, capture } = shop.trade;
+    const operations = { authorise, capture };
+    const machine = setup({
+      types: { context: typeOf<Part>(), input: typeOf<Part>(), events: typeOf<Approval>() },
+      actors: actorsFrom(operations),
+    }).createMachine({
+      context: ({ input }) => input,
+      initial: 'money',
+      states: {
+        money: {
+          invoke: {
+            id: 'money',
+            src: 'authorise',
+            input: ({ context }) => context,
+            onDone: 'capturing',
+            onError: 'back',
+          },
+        },
+        capturing: {
+          invoke: { id: 'capture', src: 'capture', input: ({ context }) => context, onDone: 'sold', onError: 'asking' },
+        },
+        asking: { on: { approved: 'capturing', rejected: 'back' } },
+        back: { invoke: { src: 'compensate', onDone: 'withdrawn' } },
+        sold: { type: 'final' },
+        withdrawn: { type: 'final' },
+      },
+    });
+    const selling = saga('stubborn', {
+      input: typed<Part>(),
+      key: ({ input }) => input.orderId,
+      ...{ machine, operations, pivot: 'capture', takesNothingBack: 'a person decides what is' },
+    });
+    const orchestrator = await shop.open([selling]);
+    await shop.provider.calls(['drop'], 'capture');
+    await shop.provider.lookups(['lookup500'], 'capture');
+    const run = await orchestrator.submit(selling, order);
+    await shop.rest();
+
+    const cancelled = await orchestrator.cancel(run.id, who);
+    await shop.pass('5m');
+
+    expect(cancelled).toEqual({ status: 'accepted' });
+    expect(await now(run)).toEqual({ status: 'compensated', cause: { step: null, code: 'cancelled' } });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+});
+
+describe('a saga that is ended as it stands in the midst of being taken back', () => {
+  test('can be taken back to the end later, for the cause that it was', async () => {
+    const { orchestrator, run } = await arrange['a compensation in flight']();
+    await orchestrator.operator.terminate(run.id, who);
+    shop.letGo('release');
+    await sagaReached(run, 'terminated');
+    const kept = await shop.kept();
+
+    await orchestrator.operator.compensate(run.id, who);
+    await sagaReached(run, 'compensated');
+
+    expect(kept).toEqual(['authorisation', 'reservation', 'release']);
+    expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'payment', code: 'declined' } });
+    expect(await shop.kept()).toEqual([...kept, 'void']);
   });
 });
 

@@ -298,7 +298,7 @@ class Making {
     }
   }
 
-  /** What was never sent, and nobody waits for, is not sent any more. What may have been is followed up. */
+  /** What nobody waits for is not sent any more, if that can be proven without. What may have been sent is followed up. */
   #giveUpUnsent(): void {
     const { compensation, isTerminated } = this.#course;
     for (const { entry, member } of this.#ledger()) {
@@ -307,8 +307,8 @@ class Making {
       const before = this.#changes.get(entry.id);
       const taken = this.#advance(entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: {} });
       const after = this.#changes.get(entry.id);
-      if (!taken || after === undefined || stateOf(after.row) === 'failed') continue;
-      // It may have been sent: then it goes on as it was.
+      if (!taken || after === undefined || stateOf(after.row) === 'failed' || isLimited(after.row)) continue;
+      // It may have been sent, and only sending it again can tell: then it goes on as it was.
       if (before === undefined) this.#changes.delete(entry.id);
       else this.#changes.set(entry.id, before);
     }
@@ -827,6 +827,12 @@ class Making {
 
 function inOrderOfSettling(a: Entry, b: Entry): number {
   return (a.settledAs ?? 0) - (b.settledAs ?? 0);
+}
+
+/** It is looked up, and the time comes when an absence proves that it has not happened. */
+function isLimited(row: KernelRow): boolean {
+  const { lookup } = contextOf(row).policy;
+  return lookup !== null && lookup.arrivalLimitMs !== null;
 }
 
 const accepting: HandoverAnswer = { accepted: true };

@@ -205,7 +205,7 @@ describe('a saga', () => {
     const { row } = birth(kernel, book.policy, facts, false);
 
     const told = { type: 'told', event: { type: 'cancel.requested' }, why: {} } as const;
-    const turn = advance(kernel, row, 1, told, { ...facts, lostStartOn: 'timeline-2' });
+    const turn = advance(kernel, row, '1.turn', told, { ...facts, lostStartOn: 'timeline-2' });
 
     expect(turn?.records.map(({ kind, attempt }) => [kind, attempt])).toEqual([
       ['moved', null],

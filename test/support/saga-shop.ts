@@ -324,6 +324,7 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
         ? ('none' as const)
         : {
             visibleWithin: '30s' as const,
+            arrivalLimit: '30s' as const,
             every: '5s' as const,
             ...lookup,
             find: ({ idempotencyKey, abortSignal }: Omit<Sent, 'input'>) =>

@@ -62,6 +62,8 @@ export interface Habit {
   readonly keyRetention?: '24h' | 'none';
   readonly lookup?: 'none' | { readonly giveUpAfter: Duration };
   readonly attempts?: number;
+  /** Is refused whenever it is asked for. */
+  readonly isRefused?: boolean;
   /** Does not listen when it is told to give up, so that its reply can still come. */
   readonly isDeaf?: boolean;
 }
@@ -172,6 +174,11 @@ export function sagaReached(run: SagaRun, ...states: SagaState[]): Promise<SagaS
     },
     `saga ${run.id} to be ${states.join(' or ')}`,
   );
+}
+
+/** The same operations at a provider whose clock is the real one. */
+export function tradeAt(url: string): Trade {
+  return trade(url, new Post(), {});
 }
 
 /** What the result of a saga is at once, without waiting. */
@@ -287,7 +294,7 @@ function takingBack({ input, output }: { readonly input: Part; readonly output: 
 
 /** A 402 is a refusal, a 409 had no effect, and every other reply that is no success proves nothing. */
 function described(url: string, kind: Kind, post: Post, habit: Habit) {
-  const { keyRetention = '24h', lookup, attempts = 3, isDeaf = false } = habit;
+  const { keyRetention = '24h', lookup, attempts = 3, isDeaf = false, isRefused = false } = habit;
   const path = `${url}/${kind}s`;
   const send = async (input: Part, idempotencyKey: string, abortSignal: AbortSignal) => {
     const reply = await fetch(path, {
@@ -314,7 +321,7 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
     key: ({ input }: { readonly input: Part }) => input.orderId,
     execute: ({ input, idempotencyKey, abortSignal }: Sent) =>
       post.trip(abortSignal, async (trip) => {
-        const outcome = await send(input, idempotencyKey, abortSignal);
+        const outcome = isRefused ? failed('declined') : await send(input, idempotencyKey, abortSignal);
         await post.comesBack(kind, trip, isDeaf ? null : abortSignal);
         return outcome;
       }),

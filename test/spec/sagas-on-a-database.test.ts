@@ -1,0 +1,218 @@
+/**
+ * Sagas where their rows are shared: many processes on one PostgreSQL, and hosts that submit within their own
+ * transactions. Whoever drives a saga, its effects are made once; whoever cancels it, it is taken back once.
+ */
+
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createOrchestrator, type Orchestrator, type Store, type Waker } from 'sagacity';
+import { pgliteStore } from 'sagacity/pglite';
+import { postgresStore } from 'sagacity/postgres';
+import { embeddedHosts, type Host, ORDERS, serverHosts } from '../support/host-transactions.ts';
+import { fulfilment, purchase, tradeAt, type Trade } from '../support/saga-shop.ts';
+import { severable, type SeverableStore } from '../support/severable-store.ts';
+import { sharedDatabase, type SharedDatabase } from '../support/shared-database.ts';
+import { until } from '../support/world.ts';
+
+let shared: SharedDatabase;
+let trade: Trade;
+
+beforeAll(async () => {
+  shared = await sharedDatabase();
+  trade = tradeAt(shared.provider.url);
+}, 120_000);
+afterAll(() => shared.close());
+
+const who = { by: 'the shop', reason: 'the customer changed their mind' };
+
+/** The kinds of the records about an order, in the order in which they were made. */
+async function kept(orderId: string): Promise<readonly string[]> {
+  return (await shared.provider.records()).filter((record) => record.orderId === orderId).map(({ kind }) => kind);
+}
+
+describe('a saga that fifty cancel through four processes', () => {
+  test('is taken back once, and all of them are heard', async () => {
+    const selling = fulfilment(trade);
+    const all = Array.from({ length: 4 }, () => shared.orchestrator({ definitions: [selling] }));
+    await Promise.all(all.map((each) => each.start()));
+    await shared.provider.calls(['commit-then-hold'], 'reservation');
+    const run = await all[0]?.submit(selling, { orderId: 'order-1' });
+    await shared.provider.logged(({ event, kind }) => event === 'HOLD' && kind === 'reservation');
+
+    const cancelling = Array.from({ length: 50 }, (_, n) => all[n % 4]?.cancel(run?.id ?? '', who));
+    const answers = await Promise.all(cancelling);
+    await shared.provider.release();
+    await quiet();
+    await Promise.all(all.map((each) => each.stop()));
+
+    expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set(['accepted']));
+    expect(await stateOf(run?.id ?? '')).toBe('compensated');
+    expect(await kept('order-1')).toEqual(['authorisation', 'reservation', 'release', 'void']);
+  });
+});
+
+/** Waits until every saga is settled, whoever drives it. */
+async function quiet(): Promise<void> {
+  await until(
+    async () => {
+      const moving = await shared.sql`
+        select from sagacity.saga where state not in ('succeeded', 'compensated', 'terminated') limit 1`;
+      return moving.length === 0 ? true : null;
+    },
+    'every saga to be settled',
+    25_000,
+  );
+}
+
+async function stateOf(id: string): Promise<string | undefined> {
+  return (await shared.store.readSaga({ tenant: 'shop-1', id }))?.state;
+}
+
+describe('forty sagas that three processes share', () => {
+  test('make each of their effects once, whether they succeed or are taken back', async () => {
+    const selling = purchase(trade);
+    const all = Array.from({ length: 3 }, () => shared.orchestrator({ definitions: [selling], concurrency: 8 }));
+    await Promise.all(all.map((each) => each.start()));
+    await shared.provider.calls(
+      Array.from({ length: 15 }, () => 'decline' as const),
+      'payment',
+    );
+
+    const runs = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => all[n % 3]?.submit(selling, { orderId: `order-2-${n}` })),
+    );
+    await quiet();
+    const ends = await Promise.all(runs.map((run) => stateOf(run?.id ?? '')));
+    await Promise.all(all.map((each) => each.stop()));
+
+    const effects = await Promise.all(runs.map(async (_, n) => (await kept(`order-2-${n}`)).join(' ')));
+    const expected = ends.map((end) =>
+      end === 'succeeded' ? 'authorisation reservation payment' : 'authorisation reservation release void',
+    );
+    expect(effects).toEqual(expected);
+    expect(ends.filter((end) => end === 'compensated')).toHaveLength(15);
+  });
+});
+
+describe('a saga whose process is gone', () => {
+  test('is gone on with by another one, which finds what was under way', async () => {
+    const selling = purchase(trade);
+    const heartbeat = { every: '200ms', timeout: '1s' } as const;
+    const seen: SeverableStore[] = [];
+    const dying = shared.orchestrator({
+      ...{ definitions: [selling], heartbeat },
+      seen(store) {
+        const cut = severable(store);
+        seen.push(cut);
+        return cut;
+      },
+    });
+    await dying.start();
+    await shared.provider.calls(['commit-then-hold'], 'reservation');
+    const { id } = await dying.submit(selling, { orderId: 'order-3' });
+    await until(async () => ((await kept('order-3')).length === 2 ? true : null), 'the reservation to be made');
+    for (const each of seen) each.sever();
+
+    const other = shared.orchestrator({ definitions: [selling], heartbeat });
+    await other.start();
+    await quiet();
+    await shared.provider.release();
+    await other.stop();
+
+    expect(await stateOf(id)).toBe('succeeded');
+    expect(await kept('order-3')).toEqual(['authorisation', 'reservation', 'payment']);
+  });
+});
+
+interface Hosted {
+  readonly submitter: Orchestrator<true>;
+  readonly worker: Orchestrator<true>;
+  readonly host: Host;
+}
+
+describe.each(['PostgreSQL', 'PGlite'] as const)(
+  'a saga that is submitted in a transaction of the host on %s',
+  (where) => {
+    let hosted: Hosted;
+    let selling: ReturnType<typeof purchase>;
+    let instance: PGlite | null = null;
+
+    beforeAll(async () => {
+      selling = purchase(trade);
+      if (where === 'PostgreSQL') {
+        await shared.sql.unsafe(ORDERS);
+        const host = serverHosts['a node-postgres client'](shared.url, 2);
+        hosted = { host, ...(await processes(() => postgresStore({ url: shared.url }))) };
+        return;
+      }
+      const own = new PGlite();
+      instance = own;
+      await own.exec(ORDERS);
+      const host = embeddedHosts['a transaction of PGlite'](own);
+      hosted = { host, ...(await processes(() => pgliteStore({ instance: own }))) };
+    }, 120_000);
+    afterAll(async () => {
+      await Promise.all([hosted.submitter.stop(), hosted.worker.stop()]);
+      await hosted.host.end();
+      await instance?.close();
+    });
+
+    async function processes(store: () => Store) {
+      const nobody: Waker = { start: async () => {}, wake() {}, stop: async () => {} };
+      const made = () =>
+        createOrchestrator({
+          ...{ store: store(), definitions: [selling], tenant: `shop of ${where}`, waker: nobody, sweepEvery: '50ms' },
+        });
+      const [worker, submitter] = [made(), made()];
+      await worker.start();
+      await submitter.operator.doubts();
+      return { worker, submitter };
+    }
+
+    test('commits with it, and begins after the commit', async () => {
+      const { submitter, worker, host } = hosted;
+      const orderId = `order of ${where}`;
+
+      const run = await host.transact(async ({ tx, query }) => {
+        await query(`insert into shop_order (id) values ('${orderId}')`);
+        return await submitter.submit(selling, { orderId }, { tx });
+      });
+      const seen = await worker.sagaRun({ saga: selling, key: orderId });
+
+      expect(run.submission).toBe('new');
+      expect(await seen.result({ within: '20s' })).toMatchObject({ status: 'succeeded' });
+      expect(await kept(orderId)).toEqual(['authorisation', 'reservation', 'payment']);
+    });
+
+    test('is gone with a rollback', async () => {
+      const { submitter, worker, host } = hosted;
+      const orderId = `withdrawn of ${where}`;
+
+      const transaction = host.transact(async ({ tx }) => {
+        await submitter.submit(selling, { orderId }, { tx });
+        throw new Error('The shop has nothing left of it.');
+      });
+
+      await expect(transaction).rejects.toThrow('nothing left of it');
+      await expect(worker.sagaRun({ saga: selling, key: orderId })).rejects.toMatchObject({ code: 'SAGA_NOT_FOUND' });
+      expect(await kept(orderId)).toEqual([]);
+    });
+
+    test('joins one that is there, and conflicts with one of another input', async () => {
+      const { submitter, host } = hosted;
+      const orderId = `joined of ${where}`;
+      const first = await host.transact(({ tx }) => submitter.submit(selling, { orderId }, { tx }));
+
+      const [again, other] = await Promise.all([
+        host.transact(({ tx }) => submitter.submit(selling, { orderId }, { tx })),
+        host
+          .transact(({ tx }) => submitter.submit(selling, { orderId, of: 'another' }, { tx }))
+          .catch((error: unknown) => error),
+      ]);
+
+      expect(again.id).toBe(first.id);
+      expect(again.submission).not.toBe('new');
+      expect(other).toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+    });
+  },
+);

@@ -5,7 +5,8 @@
 
 import { Agenda } from './agenda.ts';
 import { type Chance, seeded } from './chance.ts';
-import type { Fault, Plan } from './plan.ts';
+import type { Fault } from './faults.ts';
+import type { Plan } from './plan.ts';
 import type { Tally } from './tally.ts';
 
 /** A rule that does not hold, found in one schedule. */

@@ -6,57 +6,8 @@
  */
 
 import { type Chance, seeded } from './chance.ts';
+import { calm, type Fault, faults } from './faults.ts';
 import { type SagasPlan, sagasOf } from './saga-plan.ts';
-
-/** Faults that strike single calls, messages and processes; a rate is a share of those it can strike. */
-export const faults = [
-  // The database.
-  'unavailable',
-  'serialization',
-  'lost-request',
-  'lost-reply',
-  'late-commit',
-  'slow-store',
-  'outage',
-  'store-restart',
-  'failover',
-  // The wire of the wakes.
-  'wake-lost',
-  'wake-doubled',
-  'wake-late',
-  'wake-early',
-  'wake-forged',
-  // The processes.
-  'crash',
-  'crash-at-a-call',
-  'freeze',
-  'sleep',
-  'clock-jump',
-  'graceful-stop',
-  // The providers.
-  'request-lost',
-  'reply-lost',
-  'error-after-effect',
-  'slow-reply',
-  'late-arrival',
-  'not-applied',
-  'refused',
-  'busy',
-  'unusable-output',
-  'executes-twice',
-  'lookup-error',
-  'lookup-silent',
-  'lookup-inconclusive',
-  'lookup-lag',
-  // The callers and the persons.
-  'submitted-again',
-  'conflict',
-  'cancel',
-  'disconnect',
-  'decision',
-] as const;
-
-export type Fault = (typeof faults)[number];
 
 /** What may stay broken when everything else is healed. */
 export const forEver = [
@@ -123,7 +74,9 @@ const kinds = ['keyed and looked up', 'keyed', 'looked up', 'neither'] as const;
 /** Draws the plan of a seed. The same seed gives the same plan. */
 export function planOf(seed: number): Plan {
   const chance = seeded(seed);
-  const plan = { ...drawn(seed, chance), sagas: sagasOf(seed, promisedBy) };
+  const sagas = sagasOf(seed, promisedBy);
+  const alone = drawn(seed, chance);
+  const plan = { ...alone, sagas, rates: { ...alone.rates, ...sagas.rates } };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 
@@ -186,9 +139,6 @@ const limited = { visibleWithinMs: 0, arrivalLimitMs: 15_000, everyMs: 500, give
 
 /** Shown late, and given up early. */
 const slow = { visibleWithinMs: 4_000, arrivalLimitMs: null, everyMs: 500, giveUpAfterMs: 4_500 } as const;
-
-/** Nothing befalls the database, the processes or the network by itself. */
-const calm = Object.fromEntries(faults.map((fault) => [fault, 0]));
 
 /**
  * Some arrows of the chart need several rare things in one operation. Each of these makes them likely together; the

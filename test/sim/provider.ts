@@ -94,9 +94,13 @@ export class Provider {
     this.#firstCallAt.set(subject, firstCallAt);
 
     return new Promise((resolve, reject) => {
+      let isGivenUp = false;
       const fails = (afterMs: number, why: string) => process.later(afterMs, () => reject(new Error(why)));
       if (promised.honoursAbort) {
-        abortSignal.addEventListener('abort', () => reject(new Error('The request was aborted.')));
+        abortSignal.addEventListener('abort', () => {
+          isGivenUp = true;
+          reject(new Error('The request was aborted.'));
+        });
       }
       if (course.strikes('crash-at-a-call')) {
         agenda.after(0, () => process.crash('as its request leaves'));
@@ -120,7 +124,11 @@ export class Provider {
         const replyMs = course.strikes('slow-reply')
           ? promised.timeoutMs + chance.between(0, 6_000)
           : chance.between(0, 50);
-        process.later(replyMs, () => resolve(answer));
+        process.later(replyMs, () => {
+          if (!isGivenUp && answer.type !== 'unknown')
+            this.#watch.answered(process, subject, { idempotencyKey, attempt });
+          resolve(answer);
+        });
       });
     });
   }

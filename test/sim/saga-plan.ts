@@ -4,6 +4,7 @@
  */
 
 import { type Chance, seeded } from './chance.ts';
+import { calm, type Fault } from './faults.ts';
 import type { Promised } from './plan.ts';
 
 /** A step as its author would think of it. */
@@ -52,13 +53,15 @@ export interface WantedSaga {
 export interface SagasPlan {
   /** Their providers: of what is done, and of what takes it back. */
   readonly promised: readonly Promised[];
+  /** What they change of how often faults strike. */
+  readonly rates: Partial<Record<Fault, number>>;
   readonly shapes: readonly SagaShape[];
   readonly wanted: readonly WantedSaga[];
 }
 
 type Some<Item> = readonly [Item, ...Item[]];
 
-export const noSagas: SagasPlan = { promised: [], shapes: [], wanted: [] };
+export const noSagas: SagasPlan = { promised: [], rates: {}, shapes: [], wanted: [] };
 
 /** The share of the seeds that have sagas. */
 const SHARE = 0.6;
@@ -99,8 +102,23 @@ export function drawnSagas(
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
     };
   });
-  return { promised, shapes, wanted };
+  return { promised, rates: chance.is(STORIES) ? chance.oneOf(stories) : {}, shapes, wanted };
 }
+
+/** The share of the seeds with sagas in which one of these strikes often, and hardly anything else. */
+const STORIES = 0.5;
+
+/** What takes sagas back, and makes it hard. */
+const stories: Some<Partial<Record<Fault, number>>> = [
+  // Customers change their minds at every point.
+  { ...calm, cancel: 0.9, 'slow-reply': 0.2, 'reply-lost': 0.2, 'slow-store': 0.2 },
+  // Providers refuse, and nobody knows of some others what they did.
+  { ...calm, refused: 0.3, 'reply-lost': 0.4, 'lookup-inconclusive': 0.4, decision: 0.5 },
+  // Workers die while it goes one way or the other.
+  { ...calm, refused: 0.25, cancel: 0.4, crash: 0.2, 'crash-at-a-call': 0.02, 'slow-reply': 0.3 },
+  // What takes back is refused as well, and people decide.
+  { ...calm, refused: 0.5, 'not-applied': 0.2, decision: 0.7, cancel: 0.3 },
+];
 
 /** The steps that the machines by hand have. */
 const stepsByHand = {

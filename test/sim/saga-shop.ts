@@ -71,9 +71,9 @@ export function undoneBy(name: string): string | null {
 
 /** The input of what takes a booking back. */
 export function undoing({ input, output }: { readonly input: unknown; readonly output: unknown }): Order {
-  // Every booking is submitted with an order, and brings back a receipt.
-  const [order, { receipt }] = [input as Order, output as Charged];
-  return { ...order, order: undoName(order.order), note: receipt };
+  // Every booking is submitted with an order, and brings back a receipt; without one the judge will see that it is missing.
+  const [order, brought] = [input as Order, output as Charged | undefined];
+  return { ...order, order: undoName(order.order), note: brought?.receipt };
 }
 
 /** What the functions of a saga get. */
@@ -130,7 +130,7 @@ function bookingOf({ name }: Pick<SagaShape, 'name'>, step: string): (known: Kno
   return ({ input, ...outputs }) => {
     const order = input as Order;
     // What a person stated in the place of an output looks like one.
-    const receipts = Object.values(outputs).map((output) => (output as Charged).receipt);
+    const receipts = Object.values(outputs).map((output) => (output as Charged | undefined)?.receipt);
     return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined };
   };
 }

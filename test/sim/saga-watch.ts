@@ -278,10 +278,25 @@ export class SagaWatch {
     const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
     const own = this.#books.ledger.filter(({ subject: of }) => isOf(of, tenant) && orderOf(of).startsWith(saga));
     const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
-    for (const receipt of note?.split(' ') ?? []) {
+    const receipts = note?.split(' ') ?? [];
+    if (receipts.length < this.#receiptsOf(row, booking))
+      this.#wrong('I16', `${subject} is sent, and knows too little`);
+    for (const receipt of receipts) {
       const isKnown = known.some(({ reference }) => reference === receipt) || isByHand(receipt);
       if (!isKnown) this.#wrong('I16', `${subject} is sent with ${receipt}, which is no receipt of its saga`);
     }
+  }
+
+  /** As many receipts a request has to have: of everything that was booked before it, or of what it takes back. */
+  #receiptsOf(row: Kept, booking: string | null): number {
+    const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: row.saga ?? '' }));
+    if (booking !== null) return 1;
+    if (saga === undefined) return 0;
+    const bookings = this.#bookingsOf(saga);
+    const own = bookings.find(({ row: { id } }) => id === row.id);
+    const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
+    const last = earlier.map((step) => bookings.findLast((other) => other.undoes === null && other.step === step));
+    return last.filter((other) => other?.row.state === 'succeeded').length;
   }
 
   charged(subject: string): void {

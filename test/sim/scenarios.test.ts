@@ -4,7 +4,8 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { type Fault, faults, type Plan, planOf, type Promised } from './plan.ts';
+import { type Fault, faults } from './faults.ts';
+import { type Plan, planOf, type Promised } from './plan.ts';
 import { noSagas } from './saga-plan.ts';
 import { playPlan } from './schedule.ts';
 import { Tally } from './tally.ts';

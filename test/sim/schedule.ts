@@ -124,6 +124,7 @@ async function run(course: Course, stage: Stage): Promise<void> {
     course.violated('liveness', 'what had settled before a fail-over was not verified');
   }
 
+  watch.checkAnswers();
   fleet.close();
   fleet.stopAll();
   if (!(await until(course, STOP_MS, () => fleet.living === 0))) {

@@ -3,7 +3,7 @@
  * no schedule ever reached has not been tried: every one is listed from the start, with 0.
  */
 
-import { type Fault, faults } from './plan.ts';
+import { type Fault, faults } from './faults.ts';
 import { situations } from './situations.ts';
 
 export interface Counts {

@@ -27,6 +27,14 @@ interface Sent {
   readonly attempt: number;
 }
 
+/** What a provider told of an attempt. */
+interface Answered {
+  readonly process: Process;
+  readonly subject: string;
+  readonly idempotencyKey: string;
+  readonly attempt: number;
+}
+
 /** What the store may have been told and what a process took for its time differ by no more than this. */
 const ROUNDING_MS = 2;
 
@@ -51,6 +59,8 @@ export class Watch {
   readonly #lookups = new Map<string, number>();
   readonly #told = new Map<string, Told>();
   readonly #grants = new Map<string, number>();
+  /** What providers told living processes. */
+  readonly #answers: Answered[] = [];
   #failovers = 0;
 
   constructor(course: Course) {
@@ -462,6 +472,35 @@ export class Watch {
     return effects.filter(({ idempotencyKey }) => idempotencyKey === providerKey);
   }
 
+  /** A provider's answer has reached a process that lives. */
+  answered(process: Process, subject: string, { idempotencyKey, attempt }: Omit<Sent, 'input'>): void {
+    this.#answers.push({ process, subject, idempotencyKey, attempt });
+  }
+
+  /** Nothing is lost of what a provider told a process that still lives, however late: it is in the history. */
+  checkAnswers(): void {
+    if (this.#failovers > 0) return;
+    for (const { process, subject, idempotencyKey, attempt } of this.#answers) {
+      const row = this.#rowOf(subject, idempotencyKey);
+      if (process.state !== 'running' || row === null) continue;
+      const isKept = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
+        ({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body),
+      );
+      if (!isKept) this.#wrong('I7', `what was answered to attempt ${attempt} of ${subject} is in no history`);
+    }
+  }
+
+  /** At the end: who was shown records under two names has said so, or a person has decided. */
+  #checkNames(): void {
+    for (const [name, row] of this.#data.rows.operations) {
+      const records = this.#data.rows.records.get(name) ?? [];
+      const names = new Set(records.flatMap(({ kind, body }) => namesIn(kind, body)));
+      const isDecided = records.some(({ kind, body }) => kind === 'verdict' && (body as Accepted).accepted === true);
+      if (names.size < 2 || isDecided || row.contradictedAt !== null || row.reason === 'two-effects') continue;
+      this.#wrong('I6', `${subjectOfRow(row)} is ${row.state}, and is known by ${[...names].join(' and ')}`);
+    }
+  }
+
   // Answers
 
   /** A caller is told how it ended. */
@@ -482,6 +521,7 @@ export class Watch {
   /** At the end: a contradiction is shown where the ledger says something else, and nowhere else. */
   checkContradictions(): void {
     this.#sagas.checkEndings();
+    this.#checkNames();
     for (const row of this.#data.rows.operations.values()) {
       const subject = subjectOfRow(row);
       if (row.contradictedAt === null || this.#books.liedAbout.has(subject)) continue;
@@ -576,6 +616,37 @@ function happeningIn(kind: StoredRecord['kind'], body: unknown): string {
   if (kind !== 'start' && kind !== 'moved') return kind;
   const { event } = (body ?? {}) as { readonly event?: string };
   return event === undefined ? 'due' : happeningOf(event);
+}
+
+interface Accepted {
+  readonly accepted?: boolean;
+}
+
+/** A record that says how an attempt ended. */
+function tellsOutcome(kind: StoredRecord['kind'], body: unknown): boolean {
+  // Bodies are objects of the orchestrator's making.
+  const { outcome, source } = body as Readonly<Record<string, unknown>>;
+  return kind === 'end' ? outcome !== 'unknown' : kind === 'evidence' && source === 'late-result';
+}
+
+/** The names under which a record of the history shows successes. */
+function namesIn(kind: StoredRecord['kind'], body: unknown): string[] {
+  interface Named {
+    readonly type?: string;
+    readonly reference?: string;
+  }
+  const said = body as Accepted & {
+    readonly outcome?: unknown;
+    readonly reference?: string;
+    readonly records?: readonly Named[];
+    readonly references?: readonly (string | null)[];
+  };
+  const named = ({ type, reference }: Named) =>
+    reference !== undefined && type !== undefined && type.startsWith('succeeded') ? [reference] : [];
+  if (kind === 'end') return named({ ...said, type: String(said.outcome) });
+  if (kind === 'evidence' && said.accepted === true) return named((said.outcome ?? {}) as Named);
+  if (kind !== 'lookup' || said.accepted === false) return [];
+  return [...(said.records ?? []).flatMap(named), ...(said.references ?? []).filter((name) => name !== null)];
 }
 
 function reasonOf({ reason }: Kept): string {

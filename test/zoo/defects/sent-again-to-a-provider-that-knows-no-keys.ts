@@ -3,8 +3,23 @@ import type { Defect } from '../defect.ts';
 export const defect: Defect = {
   name: 'sent-again-to-a-provider-that-knows-no-keys',
   what: 'A lost reply is answered by a second request although neither a key nor a look-up makes that safe: two charges.',
-  file: 'src/domain/policy.ts',
-  find: `    policy.lookup === null &&
+  // What plans it, what allows it when it is due, and what has the store refuse it: each alone would prevent it.
+  edits: [
+    {
+      file: 'src/domain/policy.ts',
+      find: `    policy.lookup === null &&
     policy.keyRetentionMs !== null &&`,
-  replace: '    policy.lookup === null &&',
+      replace: '    policy.lookup === null &&',
+    },
+    {
+      file: 'src/domain/policy.ts',
+      find: '  return policy.keyRetentionMs !== null && isWindowOpen(facts);',
+      replace: '  return isWindowOpen(facts);',
+    },
+    {
+      file: 'src/orchestrator/start.ts',
+      find: 'insideWindow: isResubmission(history), timeline }',
+      replace: 'insideWindow: retentionMs !== null && isResubmission(history), timeline }',
+    },
+  ],
 };

@@ -1,0 +1,54 @@
+/** What can go wrong by itself, each under its name. Whether it is there, and how often, is for a plan to say. */
+
+/** Faults that strike single calls, messages and processes; a rate is a share of those it can strike. */
+export const faults = [
+  // The database.
+  'unavailable',
+  'serialization',
+  'lost-request',
+  'lost-reply',
+  'late-commit',
+  'slow-store',
+  'outage',
+  'store-restart',
+  'failover',
+  // The wire of the wakes.
+  'wake-lost',
+  'wake-doubled',
+  'wake-late',
+  'wake-early',
+  'wake-forged',
+  // The processes.
+  'crash',
+  'crash-at-a-call',
+  'freeze',
+  'sleep',
+  'clock-jump',
+  'graceful-stop',
+  // The providers.
+  'request-lost',
+  'reply-lost',
+  'error-after-effect',
+  'slow-reply',
+  'late-arrival',
+  'not-applied',
+  'refused',
+  'busy',
+  'unusable-output',
+  'executes-twice',
+  'lookup-error',
+  'lookup-silent',
+  'lookup-inconclusive',
+  'lookup-lag',
+  // The callers and the persons.
+  'submitted-again',
+  'conflict',
+  'cancel',
+  'disconnect',
+  'decision',
+] as const;
+
+export type Fault = (typeof faults)[number];
+
+/** Nothing befalls the database, the processes or the network by itself. */
+export const calm = Object.fromEntries(faults.map((fault) => [fault, 0]));

@@ -1,15 +1,22 @@
 /**
- * Every shortest path through every chart, with a crash after every step. The charts are the library's own and a saga
- * written by hand; the events are the smallest set that leads everywhere. A chart is added with one line.
+ * Every shortest path through every chart, with a crash after every step. The charts are the library's own, those that
+ * the builder makes, and sagas written by hand; the events are the smallest set that leads everywhere. A chart is added
+ * with one line.
  */
 import { describe, expect, test } from 'vitest';
 import { type AnyMachineSnapshot, assign, type NonReducibleUnknown, type PromiseActorLogic, setup } from 'xstate';
+import { fulfilmentAsChain } from '../../examples/fulfilment/builder.ts';
+import { fulfilmentAsMachine } from '../../examples/fulfilment/machine.ts';
+import { operationsAt } from '../../examples/fulfilment/operations.ts';
 import {
   type LookupAnswer,
   type OperationContext,
   type OperationInput,
   operationMachine,
 } from '../../machines/operation.ts';
+import { sagaMachine } from '../../machines/saga.ts';
+import { saga } from '../../src/define/saga.ts';
+import { typed } from '../../src/define/schema.ts';
 import type { AttemptResult } from '../../src/domain/attempt.ts';
 import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
 import type { Facts, Policy } from '../../src/domain/policy.ts';
@@ -18,6 +25,17 @@ import { lintMachine } from '../../src/kernel/lint.ts';
 import { lintNames, lintSaga } from '../../src/kernel/lint-saga.ts';
 import type { KernelEvent } from '../../src/kernel/row.ts';
 import { inertLogic } from '../../src/kernel/scope.ts';
+import {
+  authorisePayment,
+  bookCourier,
+  capturePayment,
+  checkAddress,
+  type Order as Purchase,
+  releaseStock,
+  reserveStock,
+  sendEmail,
+} from '../support/fulfilment.ts';
+import { order } from '../support/fulfilment-shop.ts';
 import { replayEveryPath, reportedReplay, type Walkable } from './paths.ts';
 
 const both: Policy = {
@@ -229,6 +247,95 @@ describe('every path of a saga that was written by hand', () => {
     expect(replay.same).toBe(replay.paths);
     expect(replay.paths).toBeGreaterThan(10);
     expect(replay.missed).toEqual(['fulfilment.reviewing']);
+  });
+});
+
+/** What the companies of the example say, by the names of the operations in its machine and by their actions. */
+const said: readonly (readonly [name: string, action: string, ends: readonly ActorResult[]])[] = [
+  ['authorisePayment', 'payment.authorise', [{ output: { paymentId: 'p-1' } }, { error: { code: 'card_declined' } }]],
+  ['reserveStock', 'stock.reserve', [{ output: { reservationId: 'r-1' } }, { error: { code: 'out_of_stock' } }]],
+  ['createShipment', 'shipment.create', [{ output: { shipmentId: 's-1' } }, { error: { code: 'address_refused' } }]],
+  ['capturePayment', 'payment.capture', [{ output: { captureId: 'c-1' } }, { error: { code: 'expired' } }]],
+  ['sendEmail', 'email.send', [{ output: { messageId: 'm-1' } }, { error: { code: 'mailbox_refused' } }]],
+];
+const takenBack: ActorResult[] = [{ output: { takenBack: [] } }];
+
+/** From outside, while there is a way back. */
+const ended: KernelEvent[] = [{ type: 'saga.cancelled' }, { type: 'saga.timedOut' }];
+
+function verdicts(step: string): KernelEvent[] {
+  return [
+    { type: 'verdict.given', step, outcome: { type: 'succeeded', output: { by: 'a person' } } },
+    { type: 'verdict.given', step, outcome: { type: 'not-applied' } },
+  ];
+}
+
+const operations = operationsAt('http://companies.example');
+const released = { compensate: { operation: releaseStock, input: () => ({ reservationId: 'r-1' }) } };
+
+/** Every verb and every way on: parallels before and after a pivot, one in the other, `escalate` and `continue`. */
+const everyVerb = saga('every verb', {
+  ...{ input: typed<Purchase>(), key: ({ input }: { input: Purchase }) => input.orderId, within: '2h' },
+})
+  .step('zone', checkAddress, ({ input }) => ({ address: input.address }))
+  .parallel('prepare', (branch) => ({
+    money: branch.step('payment', authorisePayment, ({ input: { orderId, total } }) => ({ orderId, amount: total })),
+    goods: branch
+      .step('stock', reserveStock, ({ input }) => ({ lines: input.lines }), released)
+      .parallel('checks', (inner) => ({
+        one: inner.step('again', checkAddress, ({ stock }) => ({ address: stock.reservationId })),
+        other: inner.step('twice', checkAddress, ({ zone }) => ({ address: zone.zone })),
+      })),
+  }))
+  .pivot('capture', capturePayment, ({ payment }) => ({ paymentId: payment.paymentId }))
+  .step('courier', bookCourier, ({ input }) => ({ address: input.address }))
+  .parallel('tell', (branch) => ({
+    buyer: branch.step('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }), {
+      onFailed: 'continue',
+    }),
+    seller: branch.step('notice', sendEmail, ({ input }) => ({ to: input.address, template: 'shipped' })),
+  }));
+
+describe('every path of a saga', () => {
+  test.each<[string, Walkable]>([
+    [
+      'the fulfilment as a chain',
+      {
+        machine: sagaMachine(fulfilmentAsChain(operations)),
+        input: { input: order },
+        ends: { ...Object.fromEntries(said.map(([, action, results]) => [action, results])), compensate: takenBack },
+        events: ended,
+      },
+    ],
+    [
+      'the fulfilment as a machine',
+      {
+        machine: sagaMachine(fulfilmentAsMachine(operations)),
+        input: order,
+        ends: { ...Object.fromEntries(said.map(([name, , results]) => [name, results])), compensate: takenBack },
+      },
+    ],
+    [
+      'a chain of every verb',
+      {
+        machine: sagaMachine(everyVerb),
+        input: { input: order },
+        ends: {
+          'address.check': [{ output: { zone: 'north' } }, { error: { code: 'no_address' } }],
+          'payment.authorise': [{ output: { paymentId: 'p-1' } }, { error: { code: 'card_declined' } }],
+          'stock.reserve': [{ output: { reservationId: 'r-1' } }, { error: { code: 'out_of_stock' } }],
+          compensate: takenBack,
+        },
+        events: [...ended, ...verdicts('courier'), ...verdicts('notice')],
+      },
+    ],
+  ])('leads %s to the same state, wherever it crashes', (name, chart) => {
+    const replay = reportedReplay(name, chart);
+
+    expect(replay.differences).toEqual([]);
+    expect(replay.same).toBe(replay.paths);
+    expect(replay.paths).toBeGreaterThan(10);
+    expect(replay.missed).toEqual([]);
   });
 });
 

@@ -101,9 +101,12 @@ interface Step {
 function pathsOf({ machine, input, ends = {}, events = [], until }: Walkable): Step[][] {
   const timers = timersOf(machine).map(firing);
   const letters = events.map(arriving);
+  const ended = new Map<string, Happening>();
   const happened = new Map<KernelEvent, Happening>();
   const next = (snapshot: AnyMachineSnapshot) => {
-    const possible = [...endings(snapshot, ends), ...timers, ...letters].filter(({ event }) => snapshot.can(event));
+    const possible = [...endings(snapshot, ends, ended), ...timers, ...letters].filter(({ event }) =>
+      snapshot.can(event),
+    );
     for (const happening of possible) happened.set(happening.event, happening);
     return possible.map(({ event }) => event);
   };
@@ -111,8 +114,9 @@ function pathsOf({ machine, input, ends = {}, events = [], until }: Walkable): S
   const paths = getShortestPaths(machine, {
     input,
     events: next,
-    serializeState: (snapshot) => keyOf(snapshot),
-    serializeEvent: (event) => canonicalJson(encode(event)),
+    // XState asks again and again about the same objects.
+    serializeState: placeOf,
+    serializeEvent: once((event) => canonicalJson(encode(event))),
     ...(until === undefined ? {} : { stopWhen: until }),
     limit: 100_000,
   });
@@ -126,14 +130,35 @@ function pathsOf({ machine, input, ends = {}, events = [], until }: Walkable): S
 
 const beginning: KernelEvent = { type: 'start' };
 
-function endings(snapshot: AnyMachineSnapshot, ends: NonNullable<Walkable['ends']>): Happening[] {
+/** The same end of the same actor is the same object, wherever it comes: `made` holds those there are. */
+function endings(
+  snapshot: AnyMachineSnapshot,
+  ends: NonNullable<Walkable['ends']>,
+  made: Map<string, Happening>,
+): Happening[] {
   // XState types the children of any machine as unknown; they are actors.
   const children: [string, AnyActorRef][] = Object.entries(snapshot.children);
   return children.flatMap(([id, actor]) => {
-    const listed = typeof actor.src === 'string' ? ends[actor.src] : undefined;
-    const results = listed ?? [{ output: {} }, { error: { code: 'refused' } }];
-    return results.map((result) => ending(id, result));
+    const src = typeof actor.src === 'string' ? actor.src : '';
+    return (ends[src] ?? usualEnds).map((result, n) => {
+      const name = `${id} ${src} ${n}`;
+      const happening = made.get(name) ?? ending(id, result);
+      made.set(name, happening);
+      return happening;
+    });
   });
+}
+
+const usualEnds: readonly ActorResult[] = [{ output: {} }, { error: { code: 'refused' } }];
+
+/** The same function, that computes nothing twice for one object. */
+function once<Of extends object>(compute: (of: Of) => string): (of: Of) => string {
+  const known = new WeakMap<Of, string>();
+  return (of) => {
+    const value = known.get(of) ?? compute(of);
+    known.set(of, value);
+    return value;
+  };
 }
 
 function ending(actorId: string, result: ActorResult): Happening {
@@ -183,7 +208,7 @@ function takeStep(kernel: Kernel, input: unknown, before: string, { happening, s
   if (turn === null) return lost('it is too late for the kernel');
   if (!isDeepStrictEqual(turn, again)) return lost('it makes another turn when it is computed again');
   const stored = store(turn.row);
-  const [ours, theirs] = [keyOf(read(stored)), keyOf(snapshot)];
+  const [ours, theirs] = [keyOf(read(stored)), placeOf(snapshot)];
   if (ours !== theirs) return lost(`it leads to ${ours} and not to ${theirs}`);
   return { stored, difference: null, onward: new Map() };
 }
@@ -206,3 +231,5 @@ function keyOf({
 }: Pick<KernelRow, 'value' | 'context' | 'output'> & { status: string }) {
   return canonicalJson(encode({ value, status, context, output }));
 }
+
+const placeOf = once<AnyMachineSnapshot>(keyOf);

@@ -4,7 +4,7 @@
  * either way; what must come of it is the same too: one record at the provider, one history without gaps.
  */
 
-import { createOrchestrator, isSagacityError, type Orchestrator, type Run } from 'sagacity';
+import { createOrchestrator, isSagacityError, type Orchestrator, type Run, saga, type SagaRun, typed } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import {
   faultProxy,
@@ -16,11 +16,13 @@ import {
 } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/local/clock.ts';
+import { statementNames } from '../../src/adapters/postgres/executor.ts';
 import { commit } from '../../src/orchestrator/commit.ts';
 import type { Turn } from '../../src/ports/store.ts';
 import { quickCharge } from '../support/crash.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
-import { type SentStatement, sentStatements } from '../support/sent-statements.ts';
+import { sagaReached } from '../support/saga-shop.ts';
+import type { Payment } from '../support/shop.ts';
 import { reached, until } from '../support/world.ts';
 
 let url: string;
@@ -42,12 +44,16 @@ afterEach(async () => {
 
 function shop() {
   const charge = quickCharge(provider.url);
+  const standing = { compensate: { none: 'the test leaves it as it is' } } as const;
+  const twice = saga('charged-twice', { input: typed<Payment>(), key: ({ input }) => input.orderId })
+    .step('deposit', charge, ({ input }) => input, standing)
+    .step('rest', charge, ({ input }) => input, standing);
   const store = postgresStore({ url: proxy.urlFor(url), migrate: true, deadlineMs: 3_000 });
   orchestrator = createOrchestrator({
-    ...{ store, definitions: [charge], tenant: 'shop-1', sweepEvery: '100ms' },
+    ...{ store, definitions: [charge, twice], tenant: 'shop-1', sweepEvery: '100ms' },
     heartbeat: { every: '200ms', timeout: '2s' },
   });
-  return { charge, store };
+  return { charge, twice, store };
 }
 
 /** Asks again until the store has an answer: what a caller does, and what every error of the store's permits. */
@@ -64,8 +70,12 @@ async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
 
 const payment = { orderId: 'order-17', amount: 1200 };
 
+type Statement = (typeof statementNames)[number];
+
+const isOfSagas = (name: Statement) => name.includes('saga');
+
 /** What makes those statements happen that a charge and its orchestrator do not need by themselves. */
-const provoked: Partial<Record<SentStatement, (run: Run<unknown, string>) => Promise<unknown>>> = {
+const provoked: Partial<Record<Statement, (run: Run<unknown, string>) => Promise<unknown>>> = {
   'claim-one': cancelled,
   'hand-over': cancelled,
   records: (run) => run.history(),
@@ -74,7 +84,13 @@ const provoked: Partial<Record<SentStatement, (run: Run<unknown, string>) => Pro
   'settled-between': startedAfterFailover,
 };
 
-function cancelled(run: Run<unknown, string>): Promise<unknown> {
+const provokedOfSagas: Partial<Record<Statement, (run: SagaRun) => Promise<unknown>>> = {
+  'claim-saga': cancelled,
+  'read-saga': (run) => run.status(),
+  'saga-records': (run) => run.history(),
+};
+
+function cancelled(run: Pick<Run, 'id'>): Promise<unknown> {
   return orchestrator.cancel(run.id, { by: 'shop', reason: 'ordered twice', within: '1s' });
 }
 
@@ -88,7 +104,7 @@ async function startedAfterFailover(): Promise<void> {
   await answered(() => orchestrator.start());
 }
 
-describe.each(sentStatements)('the statement %s', (name) => {
+describe.each(statementNames.filter((name) => !isOfSagas(name)))('the statement %s', (name) => {
   test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
     const { charge } = shop();
     const matching = new RegExp(`sagacity ${name} `);
@@ -110,6 +126,33 @@ describe.each(sentStatements)('the statement %s', (name) => {
     expect(await provider.records({ kind: 'payment' })).toHaveLength(1);
     expect(row?.['state']).toBe('succeeded');
     expect(history.map(({ kind }) => kind)).toEqual(['start', 'end']);
+  });
+});
+
+describe.each(statementNames.filter(isOfSagas))('the statement %s of a saga', (name) => {
+  test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
+    const { twice } = shop();
+    await answered(() => orchestrator.start());
+    const { struck } = faults.add({ matching: new RegExp(`sagacity ${name} `), lose });
+
+    const run = await answered(() => orchestrator.submit(twice, payment));
+    await answered(() => orchestrator.submit(twice, payment));
+    await answered(() => sagaReached(run, 'succeeded'));
+    await answered(async () => (await provokedOfSagas[name]?.(run)) ?? 'done');
+    await struck;
+
+    const database = databaseAt(url);
+    const [row] = await database`select state from sagacity.saga`;
+    const histories = await database`
+      select array_agg(kind order by revision, n) as kinds from sagacity.attempt
+      where kind in ('start', 'end') group by subject`;
+    await database.end();
+    expect(await provider.records({ kind: 'payment' })).toHaveLength(2);
+    expect(row?.['state']).toBe('succeeded');
+    expect(histories.map(({ kinds }) => kinds as unknown)).toEqual([
+      ['start', 'end'],
+      ['start', 'end'],
+    ]);
   });
 });
 

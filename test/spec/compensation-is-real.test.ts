@@ -173,7 +173,7 @@ describe('a saga that is to be taken back while nobody knows how one of its step
   });
 
   test('leaves it out when it is proven absent, and does not send it again', async () => {
-    shop = await sagaShop();
+    shop = await sagaShop({ reservation: { keyRetention: 'none', lookup: { arrivalLimit: '1m' } } });
     const selling = purchase(shop.trade);
     const orchestrator = await shop.open([selling]);
     await shop.provider.calls(['drop'], 'reservation');

@@ -60,7 +60,7 @@ type Sort = Kind | 'look-up';
 /** How the operation that makes records of this kind is described, where it is not as usual. */
 export interface Habit {
   readonly keyRetention?: '24h' | 'none';
-  readonly lookup?: 'none' | { readonly giveUpAfter: Duration };
+  readonly lookup?: 'none' | { readonly giveUpAfter: Duration } | { readonly arrivalLimit: Duration };
   readonly attempts?: number;
   /** Is refused whenever it is asked for. */
   readonly isRefused?: boolean;

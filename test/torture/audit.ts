@@ -6,10 +6,11 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type postgres from 'postgres';
-import type { OperationState } from 'sagacity';
+import type { OperationState, SagaState } from 'sagacity';
 import type { ProviderRecord, ReceivedRequest, ScriptedProvider } from 'sagacity/testing';
-import type { End, HistoryLine } from './calls.ts';
+import { type Answer, type End, type HistoryLine, type OperationEnd, type SagaEnd, type Verbs } from './calls.ts';
 import type { Ordered } from './load.ts';
+import { inverseOf, isSagaKind, type Kind } from './shop.ts';
 import type { WorkerProcess } from './worker.ts';
 
 /** Everything that the audit looks at. */
@@ -24,7 +25,11 @@ export interface Evidence {
 
 interface Row {
   readonly id: string;
-  readonly orderId: string;
+  readonly action: string;
+  /** Null: it stands alone. */
+  readonly saga: string | null;
+  /** Of one that stands alone its order, of a saga's step something else. */
+  readonly key: string;
   readonly providerKey: string;
   readonly state: OperationState;
   readonly reason: string | null;
@@ -32,6 +37,13 @@ interface Row {
   readonly due: boolean;
   readonly owned: boolean;
   readonly contradicted: boolean;
+}
+
+interface SagaRow {
+  readonly id: string;
+  readonly orderId: string;
+  readonly state: SagaState;
+  readonly reason: string | null;
 }
 
 interface StoredLine extends HistoryLine {
@@ -42,11 +54,18 @@ interface StoredLine extends HistoryLine {
   readonly state: OperationState | null;
 }
 
-/** How many operations have still to move by themselves, and how many hand-overs wait for their owners. */
+/** How many operations and sagas have still to move by themselves, and how many hand-overs wait for their owners. */
 export async function unfinished(sql: postgres.Sql): Promise<number> {
   const [found] = await sql`
     select
-      (select count(*)::int from sagacity.operation where state not in ('succeeded', 'failed', 'escalated'))
+      (
+        select count(*)::int from sagacity.operation
+        where state not in ('succeeded', 'failed', 'compensated', 'escalated')
+      )
+      + (
+        select count(*)::int from sagacity.saga
+        where state not in ('succeeded', 'compensated', 'terminated', 'escalated')
+      )
       + (select count(*)::int from sagacity.handover) as count`;
   return Number(found?.['count']);
 }
@@ -55,14 +74,18 @@ export async function unfinished(sql: postgres.Sql): Promise<number> {
 export async function audit(evidence: Evidence): Promise<readonly string[]> {
   const { sql, provider, orders } = evidence;
   const rows = await rowsIn(sql);
+  const alone = rows.filter(({ saga }) => saga === null);
+  const sagas = await sagasIn(sql);
+  const members = groupedBy(rows, ({ saga }) => saga ?? '');
   const lines = groupedBy(await linesIn(sql), ({ operation }) => operation);
   const records = groupedBy(await provider.records(), ({ orderId }) => orderId ?? '');
+  const recordsOf = groupedBy([...records.values()].flat(), ({ key }) => key ?? '');
   const sent = groupedBy(
     (await provider.received()).filter(({ method }) => method === 'POST'),
     ({ key }) => key ?? '',
   );
   const known = new Map(orders.map((order) => [order.orderId, order]));
-  const stored = new Map(rows.map((row) => [row.orderId, row]));
+  const stored = new Set([...alone.map(({ key }) => key), ...sagas.map(({ orderId }) => orderId)]);
 
   const complaints: string[] = [];
   for (const order of orders) {
@@ -74,17 +97,46 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
   }
   const keys = new Set(rows.map(({ providerKey }) => providerKey));
   for (const key of sent.keys()) if (!keys.has(key)) complaints.push(`the provider received the unknown key ${key}`);
-  const ends = await endsOf(rows, evidence.workers);
-  for (const row of rows) {
+  const ends = await toldOf(orders, evidence.workers, 'result');
+  const stories = await toldOf(
+    orders.filter(({ kind }) => isSagaKind(kind)),
+    evidence.workers,
+    'history',
+  );
+  const aboutOne = (row: Row, history: readonly StoredLine[]) => [
+    ...aboutRow(row),
+    ...aboutHistory(row, history),
+    ...aboutSends(history, sent.get(row.providerKey) ?? []),
+  ];
+  for (const row of alone) {
     const history = lines.get(row.id) ?? [];
+    const end = ends.get(row.id);
     const wrong = [
-      ...aboutRow(row),
-      ...aboutRecords(row, ends.get(row.id), records.get(row.orderId) ?? []),
-      ...aboutHistory(row, history),
-      ...aboutSends(history, sent.get(row.providerKey) ?? []),
-      ...aboutCallers(known.get(row.orderId), ends.get(row.id), history),
+      ...aboutOne(row, history),
+      // An operation was ordered, and its result is one of an operation.
+      ...aboutRecords(row, end as OperationEnd | undefined, records.get(row.key) ?? []),
+      ...aboutCallers(known.get(row.key), end, history),
     ];
-    for (const what of wrong) complaints.push(`${row.orderId} ${what} [${row.state}; ${history.map(shown).join(' ')}]`);
+    for (const what of wrong) complaints.push(`${row.key} ${what} [${row.state}; ${history.map(shown).join(' ')}]`);
+  }
+  for (const saga of sagas) {
+    const own = members.get(saga.id) ?? [];
+    const end = ends.get(saga.id);
+    const made = records.get(saga.orderId) ?? [];
+    const wrong = [
+      // A saga was ordered, and its result is one of a saga.
+      ...aboutSaga(saga, own, end as SagaEnd | undefined, made),
+      ...aboutCallers(known.get(saga.orderId), end, stories.get(saga.id) ?? []),
+      ...own.flatMap((row) => {
+        const told = [
+          ...aboutOne(row, lines.get(row.id) ?? []),
+          ...aboutCount(row, recordsOf.get(row.providerKey) ?? []),
+        ];
+        return told.map((what) => `${row.action} ${what}`);
+      }),
+    ];
+    const stand = own.map(({ action, state }) => `${action} ${state}`).join(', ');
+    for (const what of wrong) complaints.push(`${saga.orderId} ${what} [${saga.state}; ${stand}]`);
   }
   for (const refusal of await refusalsIn(evidence.log)) complaints.push(`the server refused a statement: ${refusal}`);
   for (const operation of await handoversIn(sql)) complaints.push(`a hand-over to ${operation} was never applied`);
@@ -92,7 +144,7 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
 }
 
 function aboutRow({ state, reason, owned, due, contradicted }: Row): string[] {
-  const isAtRest = state === 'succeeded' || state === 'failed' || state === 'escalated';
+  const isAtRest = ['succeeded', 'failed', 'compensated', 'escalated'].includes(state);
   return [
     ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
     ...told(!isAtRest && !owned && !due, 'is an orphan: nobody living owns it and it is due at no time'),
@@ -103,14 +155,52 @@ function aboutRow({ state, reason, owned, due, contradicted }: Row): string[] {
   ];
 }
 
-function aboutRecords({ state, providerKey }: Row, end: End | undefined, records: readonly ProviderRecord[]): string[] {
-  const least = state === 'succeeded' ? 1 : 0;
+/** A saga has left behind what it says, and every record of its order is one of its own operations'. */
+function aboutSaga(
+  { state, reason }: SagaRow,
+  own: readonly Row[],
+  end: SagaEnd | undefined,
+  records: readonly ProviderRecord[],
+): string[] {
+  const isAtRest = ['succeeded', 'compensated', 'escalated'].includes(state);
+  const keys = new Set(own.map(({ providerKey }) => providerKey));
+  const ids = records.map(({ id }) => id).toSorted();
+  const outputs = end?.status === 'succeeded' ? Object.values(end.output).map(({ id }) => id) : [];
+  const isTakenBack = ({ action, state: stands }: Row) => {
+    const inverses = own.filter((other) => other.action === inverseOf[action]);
+    if (stands === 'compensated') return inverses.length === 1 && inverses[0]?.state === 'succeeded';
+    return stands === 'failed' || Object.values(inverseOf).includes(action) || inverseOf[action] === undefined;
+  };
+  return [
+    ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
+    ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
+    ...told(end?.status !== state, `is ${state} and its result says ${end?.status}`),
+    ...told(
+      records.some(({ key }) => key === null || !keys.has(key)),
+      'has a record under a key of nobody',
+    ),
+    ...told(state === 'succeeded' && own.some((row) => row.state !== 'succeeded'), 'has a step that has not succeeded'),
+    ...told(
+      state === 'succeeded' && !isDeepStrictEqual(outputs.toSorted(), ids),
+      `names ${outputs.join(', ')} and the provider ${ids.join(', ')}`,
+    ),
+    ...told(state === 'compensated' && !own.every(isTakenBack), 'has left something standing'),
+  ];
+}
+
+function aboutCount({ state }: Row, records: readonly ProviderRecord[]): string[] {
+  const least = state === 'succeeded' || state === 'compensated' ? 1 : 0;
   // What is proven without effect has none; of what nobody could prove there is one at most.
   const most = state === 'failed' ? 0 : 1;
+  return told(records.length < least || records.length > most, `has ${records.length} records at the provider`);
+}
+
+function aboutRecords(row: Row, end: OperationEnd | undefined, records: readonly ProviderRecord[]): string[] {
+  const { state, providerKey } = row;
   const [record] = records;
   return [
     ...told(end?.status !== state, `is ${state} and its result says ${end?.status}`),
-    ...told(records.length < least || records.length > most, `has ${records.length} records at the provider`),
+    ...aboutCount(row, records),
     ...told(
       end?.status === 'succeeded' && !(end.output.id === record?.id && end.reference === record.id),
       `names ${JSON.stringify(end)} and the provider ${record?.id}`,
@@ -157,7 +247,7 @@ function aboutSends(history: readonly StoredLine[], sent: readonly ReceivedReque
   return told(sent.length > starts, `was sent ${sent.length} times on ${starts} recorded starts`);
 }
 
-function aboutCallers(order: Ordered | undefined, end: End | undefined, history: readonly StoredLine[]): string[] {
+function aboutCallers(order: Ordered | undefined, end: End | undefined, history: readonly HistoryLine[]): string[] {
   if (order === undefined) return ['was never ordered'];
   // A person is asked only until something settles it.
   const settled = order.ends.filter(({ status }) => status !== 'escalated');
@@ -183,23 +273,37 @@ function shown({ revision, kind, attempt }: HistoryLine): string {
   return `${revision}:${kind}${attempt === null ? '' : `#${attempt}`}`;
 }
 
-const ENDS_AT_ONCE = 20;
+const ASKED_AT_ONCE = 20;
 
-/** What each operation's result is now, by the id of the operation, as a worker reads it. */
-async function endsOf(rows: readonly Row[], workers: Evidence['workers']): Promise<ReadonlyMap<string, End>> {
-  const ends = new Map<string, End>();
-  const left = [...rows.entries()];
+/** What each order's result or history is now, by the id of its operation or saga, as a worker reads it. */
+async function toldOf<Name extends 'result' | 'history'>(
+  orders: readonly Ordered[],
+  workers: Evidence['workers'],
+  verb: Name,
+): Promise<ReadonlyMap<string, ReturnType<Verbs[Name]>>> {
+  const all = new Map<string, ReturnType<Verbs[Name]>>();
+  const left = [...orders.entries()];
   const reading = async () => {
     for (let next = left.pop(); next !== undefined; next = left.pop()) {
-      const [n, { id }] = next;
-      const answer = await (workers[n % workers.length] ?? workers[0]).ask('result', id);
+      const [n, { kind, id }] = next;
+      if (id === null) continue;
+      const answer = await asked(workers[n % workers.length] ?? workers[0], verb, kind, id);
       // That is counted already, and the next would take as long.
       if (answer.how === 'hung') return;
-      if (answer.how === 'answered') ends.set(id, answer.value);
+      if (answer.how === 'answered') all.set(id, answer.value);
     }
   };
-  await Promise.all(Array.from({ length: ENDS_AT_ONCE }, reading));
-  return ends;
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, reading));
+  return all;
+}
+
+function asked<Name extends 'result' | 'history'>(
+  worker: WorkerProcess,
+  verb: Name,
+  ...[kind, id]: readonly [Kind, string]
+): Promise<Answer<ReturnType<Verbs[Name]>>> {
+  // Both verbs take these two, which the compiler cannot tell of one that it does not know.
+  return worker.ask(verb, ...([kind, id] as unknown as Parameters<Verbs[Name]>));
 }
 
 /** What passes by itself: serialisation, deadlock, lock time-out, statement time-out. */
@@ -214,11 +318,16 @@ async function refusalsIn(log: string): Promise<string[]> {
 async function rowsIn(sql: postgres.Sql): Promise<Row[]> {
   return await sql<Row[]>`
     select
-      o.id, o.key as "orderId", o.provider_key as "providerKey", o.state, o.reason, o.revision::int,
+      o.id, o.action, o.saga, o.key, o.provider_key as "providerKey", o.state, o.reason, o.revision::int,
       o.due_at is not null as due, w.id is not null and w.dead_at is null as owned,
       o.contradicted_at is not null as contradicted
     from sagacity.operation o left join sagacity.worker w on w.id = o.owner
     order by o.created_at`;
+}
+
+async function sagasIn(sql: postgres.Sql): Promise<SagaRow[]> {
+  return await sql<SagaRow[]>`
+    select id, key as "orderId", state, reason from sagacity.saga order by created_at`;
 }
 
 async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {

@@ -3,19 +3,19 @@
  * a call ends by the deadline of the store's calls that it makes, or by the time that it was given to wait.
  */
 
-import type { Cancelled, OperationState, Result, Submission } from 'sagacity';
+import type { Cancelled, OperationState, Result, SagaResult, SagaState, Submission } from 'sagacity';
 import type { Kind } from './shop.ts';
 
-/** The verbs of a worker process; operations are named by their ids. */
+/** The verbs of a worker process; what was ordered is named by its kind and id. */
 export interface Verbs {
   /** Makes an orchestrator, unless there is one that has not started yet, and starts it. */
   start(): null;
   stop(): null;
   submit(kind: Kind, orderId: string): { readonly id: string; readonly submission: Submission };
   /** Where it stands. */
-  run(id: string): OperationState;
-  result(id: string): End;
-  history(id: string): readonly HistoryLine[];
+  run(kind: Kind, id: string): OperationState | SagaState;
+  result(kind: Kind, id: string): End;
+  history(kind: Kind, id: string): readonly HistoryLine[];
   cancel(id: string): Cancelled['status'];
   /** The ids of the operations in doubt that come first. */
   doubts(): readonly string[];
@@ -25,8 +25,19 @@ export interface Verbs {
 
 export type Verb = keyof Verbs;
 
-/** How an operation ended, or that it has not. */
-export type End = Result<{ readonly id: string }>;
+/** How an operation or a saga ended, or that it has not. */
+export type End = OperationEnd | SagaEnd;
+export type OperationEnd = Result<Recorded>;
+/** The outputs of its steps by their names. */
+export type SagaEnd = SagaResult<Readonly<Record<string, Recorded>>>;
+
+interface Recorded {
+  readonly id: string;
+}
+
+export function isOver({ status }: End): boolean {
+  return !['in-progress', 'waiting', 'compensating'].includes(status);
+}
 
 /** One record of a history, without what it tells. */
 export interface HistoryLine {

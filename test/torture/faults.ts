@@ -12,7 +12,7 @@ import { systemClock } from '../../src/adapters/local/clock.ts';
 import { Connection } from '../../src/adapters/postgres/connection.ts';
 import type { FaultProxy } from '../../src/testing/fault-proxy/fault-proxy.ts';
 import type { PostgresFaults } from '../../src/testing/fault-proxy/postgres-faults.ts';
-import { sentStatements } from '../support/sent-statements.ts';
+import { statementNames } from '../../src/adapters/postgres/executor.ts';
 import type { Chance } from './chance.ts';
 import { type Around, askAbout, type Load, orderAgain } from './load.ts';
 import type { TorturedStatement } from './tally.ts';
@@ -110,10 +110,13 @@ const COMES_WITHIN_MS = 500;
 
 /** How often each statement loses each of the two; more often if it is repeated, because much can happen meanwhile. */
 const LOSSES = 2;
-const lossesOfRepeated: { readonly [Name in TorturedStatement]?: number } = { turn: 8, 'hand-over': 5 };
+const lossesOfRepeated: { readonly [Name in TorturedStatement]?: number } = { turn: 8, 'saga-turn': 8, 'hand-over': 5 };
 
 /** A worker does not end by the loss of one of these. */
-const harmless: readonly TorturedStatement[] = ['turn', 'hand-over', 'handed-over', 'read', 'read-by-identity'];
+const harmless: readonly TorturedStatement[] = [
+  ...(['turn', 'saga-turn', 'hand-over', 'handed-over'] as const),
+  ...(['read', 'read-by-identity', 'read-saga', 'read-saga-by-identity'] as const),
+];
 
 /** Each statement loses requests and replies by turns, in an order of its own; the statements do so at the same time. */
 async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Promise<void> {
@@ -128,7 +131,7 @@ async function lossesOf(scene: Scene, names: readonly TorturedStatement[]): Prom
 }
 
 async function losses(scene: Scene): Promise<void> {
-  await lossesOf(scene, sentStatements);
+  await lossesOf(scene, statementNames);
   await untilReadBack(scene);
 }
 
@@ -172,31 +175,37 @@ const provocations: { readonly [Name in TorturedStatement]?: (scene: Scene) => P
   enlist: restartOne,
   retire: restartOne,
   // Neither worker holds what has ended: it is claimed to be told that it was too late.
-  'claim-one': cancelOne,
-  'hand-over': cancelOne,
-  read: askAboutOne,
-  records: askAboutOne,
-  doubts: askAboutOne,
-  'settled-between': askAboutOne,
-  'read-by-identity': orderOneAgain,
+  'claim-one': (scene) => cancelOne(scene, 'operation'),
+  'claim-saga': (scene) => cancelOne(scene, 'saga'),
+  'hand-over': (scene) => cancelOne(scene, 'operation'),
+  read: (scene) => askAboutOne(scene, 'operation'),
+  records: (scene) => askAboutOne(scene, 'operation'),
+  'read-saga': (scene) => askAboutOne(scene, 'saga'),
+  'saga-records': (scene) => askAboutOne(scene, 'saga'),
+  doubts: (scene) => askAboutOne(scene, 'operation'),
+  'settled-between': (scene) => askAboutOne(scene, 'operation'),
+  'read-by-identity': (scene) => orderOneAgain(scene, 'operation'),
+  'read-saga-by-identity': (scene) => orderOneAgain(scene, 'saga'),
 };
+
+type Sort = Parameters<Load['any']>[0];
 
 async function restartOne({ workers, chance }: Scene): Promise<void> {
   await chance.oneOf(workers).restart();
 }
 
-async function cancelOne({ workers, chance, load }: Scene): Promise<void> {
-  const order = load.any();
+async function cancelOne({ workers, chance, load }: Scene, sort: Sort): Promise<void> {
+  const order = load.any(sort);
   if (order !== null) await chance.oneOf(workers).ask('cancel', order.id);
 }
 
-async function askAboutOne({ workers, chance, load }: Scene): Promise<void> {
-  const order = load.any();
+async function askAboutOne({ workers, chance, load }: Scene, sort: Sort): Promise<void> {
+  const order = load.any(sort);
   if (order !== null) await askAbout(order, order.id, chance.oneOf(workers));
 }
 
-async function orderOneAgain({ workers, chance, load }: Scene): Promise<void> {
-  const order = load.any();
+async function orderOneAgain({ workers, chance, load }: Scene, sort: Sort): Promise<void> {
+  const order = load.any(sort);
   if (order !== null) await orderAgain(order, chance.oneOf(workers));
 }
 

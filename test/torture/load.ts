@@ -6,17 +6,17 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ScriptedProvider } from 'sagacity/testing';
-import type { Answer, End, HistoryLine, Verbs } from './calls.ts';
+import { type Answer, type End, type HistoryLine, isOver, type Verbs } from './calls.ts';
 import type { Chance } from './chance.ts';
 import type { Notes } from './notes.ts';
-import { type Kind, kinds, troubles } from './shop.ts';
+import { isSagaKind, type Kind, operationKinds, sagaKinds, stepsOf, troubles } from './shop.ts';
 import type { WorkerProcess } from './worker.ts';
 
 /** One order, and all that its customers were told about it. */
 export interface Ordered {
   readonly orderId: string;
   readonly kind: Kind;
-  /** Its operation; null until it is accepted. */
+  /** Its operation or saga; null until it is accepted. */
   id: string | null;
   /** How many submissions were told that they created it. */
   news: number;
@@ -29,7 +29,7 @@ export type Accepted = Ordered & { readonly id: string };
 export interface Load {
   readonly orders: readonly Ordered[];
   /** One of the orders that were accepted so far, if there is any. */
-  any(): Accepted | null;
+  any(as: 'operation' | 'saga'): Accepted | null;
   /** No more orders. Resolves when all customers know how theirs ended. */
   finish(): Promise<void>;
   /** No more orders, and customers that still wait do not wait any longer. */
@@ -45,6 +45,7 @@ export interface Around {
 
 /** Pauses between orders are up to twice this long. */
 const PAUSE_MS = 100;
+const SAGAS = 0.3;
 /** More orders are not under way at once: the database cannot be asked for what it does not do. */
 const UNDER_WAY_MAX = 40;
 
@@ -80,7 +81,8 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
 
   const ordering = async () => {
     while (!finished) {
-      const [kind, planned, pauseMs] = [chance.oneOf(kinds), plan(), 1 + chance.below(2 * PAUSE_MS)];
+      const kind = chance.is(SAGAS) ? chance.oneOf(sagaKinds) : chance.oneOf(operationKinds);
+      const [planned, pauseMs] = [plan(), 1 + chance.below(2 * PAUSE_MS)];
       if (underWay.size < UNDER_WAY_MAX) begin(kind, planned);
       await pause(pauseMs);
     }
@@ -96,7 +98,7 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
       histories: [],
     };
     orders.push(order);
-    notes.tally.operations += 1;
+    notes.tally[isSagaKind(kind) ? 'sagas' : 'operations'] += 1;
     const journey = journeyOf(order, planned).then(() => void underWay.delete(journey));
     underWay.add(journey);
     // One that failed stays, for `finish` to tell of it: until then nobody waits for it.
@@ -104,7 +106,10 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
   };
 
   const journeyOf = async (order: Ordered, { trouble, customers }: Plan) => {
-    if (trouble !== null) await provider.faults([trouble], order.kind);
+    const troubled = isSagaKind(order.kind) ? chance.oneOf(stepsOf[order.kind]) : order.kind;
+    if (trouble !== null) await provider.faults([trouble], troubled);
+    // Everything of a barter is taken back, unless its refusal struck another one.
+    if (order.kind === 'barter') await provider.faults(['decline'], 'transfer');
     await Promise.all(customers.map((customer) => visit(order, customer)));
   };
 
@@ -119,9 +124,10 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
     if (cancels) await next().ask('cancel', id);
     if (asks) await askAbout(order, id, next());
     for (;;) {
-      const end = await untilAnswered(() => next().ask('result', id));
+      const end = await untilAnswered(() => next().ask('result', order.kind, id));
       if (end === null) return;
-      if (end.status === 'in-progress') continue;
+      if (!isOver(end)) continue;
+      if (order.ends.length === 0 && end.status === 'compensated') notes.tally.takenBack += 1;
       order.ends.push(end);
       if (asks) await askAbout(order, id, next());
       return;
@@ -141,8 +147,10 @@ export function startLoad({ workers, provider, chance, notes }: Around): Load {
   const orderingUntilFinished = ordering();
   return {
     orders,
-    any() {
-      const accepted = orders.filter((order): order is Accepted => order.id !== null);
+    any(as) {
+      const accepted = orders.filter(
+        (order): order is Accepted => order.id !== null && isSagaKind(order.kind) === (as === 'saga'),
+      );
       return accepted[chance.below(accepted.length)] ?? null;
     },
     async finish() {
@@ -170,8 +178,8 @@ function note(order: Ordered, { id, submission }: ReturnType<Verbs['submit']>): 
 
 /** Asks a worker all that can be asked, and keeps what its history was. */
 export async function askAbout(order: Ordered, id: string, worker: WorkerProcess): Promise<void> {
-  const history = worker.ask('history', id).then((answer) => {
+  const history = worker.ask('history', order.kind, id).then((answer) => {
     if (answer.how === 'answered') order.histories.push(answer.value);
   });
-  await Promise.all([history, worker.ask('run', id), worker.ask('doubts'), worker.ask('settled')]);
+  await Promise.all([history, worker.ask('run', order.kind, id), worker.ask('doubts'), worker.ask('settled')]);
 }

@@ -1,10 +1,10 @@
 /**
  * What the tortured shop does at other companies: one operation for each pair of answers to "does it know keys?" and
- * "can it be asked?". The times are short, because a run is, and long enough for a busy machine to keep what they
- * promise about the provider.
+ * "can it be asked?", a saga that usually succeeds, and one whose last step is usually refused. The times are short,
+ * because a run is, and long enough for a busy machine to keep what they promise about the provider.
  */
 
-import { absent, failed, found, inconclusive, operation, succeeded, typed } from 'sagacity';
+import { absent, failed, found, inconclusive, operation, saga, succeeded, typed } from 'sagacity';
 import type { CallModeName } from '../../src/testing/provider/modes.ts';
 
 export interface Order {
@@ -12,10 +12,32 @@ export interface Order {
   readonly amount: number;
 }
 
-/** The operations, by the kind of the records that they make at the provider. */
-export const kinds = ['payment', 'job', 'booking', 'email'] as const;
+/** What can be ordered as one operation, by the kind of the records that it makes at the provider. */
+export const operationKinds = ['payment', 'job', 'booking', 'email'] as const;
 
-export type Kind = (typeof kinds)[number];
+/** What can be ordered as a saga, with the kinds of the records that its steps make. */
+export const stepsOf = {
+  delivery: ['authorisation', 'reservation', 'shipment'],
+  barter: ['charge', 'transfer'],
+} as const;
+
+export type OperationKind = (typeof operationKinds)[number];
+export type SagaKind = keyof typeof stepsOf;
+export type Kind = OperationKind | SagaKind;
+
+export const sagaKinds = ['delivery', 'barter'] as const satisfies readonly SagaKind[];
+
+export function isSagaKind(kind: Kind): kind is SagaKind {
+  return kind in stepsOf;
+}
+
+/** The action that takes back what an action of the sagas did. */
+export const inverseOf: Readonly<Record<string, string>> = {
+  'money.authorise': 'money.void',
+  'goods.reserve': 'goods.release',
+  'parcel.send': 'parcel.cancel',
+  'barter.charge': 'barter.refund',
+};
 
 /** What the provider does with some of its new operations instead of what it was asked. It keeps its promises in all. */
 export const troubles: readonly [Trouble, ...Trouble[]] = [
@@ -30,19 +52,35 @@ type Trouble = CallModeName | `slow(${number})`;
 
 /** The shop's operations at the provider that listens at `url`. */
 export function shopAt(url: string) {
+  /** Knows keys and can be asked. */
+  const aided = (path: string) => ({
+    ...every,
+    execute: ({ input, idempotencyKey, abortSignal }: Sending & { readonly input: Order }) =>
+      post(`${url}/${path}`, input, { idempotencyKey, abortSignal }),
+    keyRetention: '24h' as const,
+    lookup: {
+      ...asking,
+      find: ({ idempotencyKey, abortSignal }: Sending) =>
+        findAt(`${url}/${path}/by-idempotency-key/${encodeURIComponent(idempotencyKey)}`, abortSignal),
+    },
+  });
+  const undoable = (action: string, path: string, undoing: string) =>
+    operation(action, {
+      ...aided(path),
+      compensate: { operation: operation(inverseOf[action] ?? '', aided(undoing)), input: ({ input }) => input },
+    });
+  const ordered = { input: every.input, key: every.key };
   return {
-    /** Knows keys and can be asked. */
-    payment: operation('card.charge', {
-      ...every,
-      execute: ({ input, idempotencyKey, abortSignal }) =>
-        post(`${url}/payments`, input, { idempotencyKey, abortSignal }),
-      keyRetention: '24h',
-      lookup: {
-        ...asking,
-        find: ({ idempotencyKey, abortSignal }) =>
-          findAt(`${url}/payments/by-idempotency-key/${encodeURIComponent(idempotencyKey)}`, abortSignal),
-      },
-    }),
+    delivery: saga('delivery', ordered)
+      .step('money', undoable('money.authorise', 'authorisations', 'voids'), ({ input }) => input)
+      .step('goods', undoable('goods.reserve', 'reservations', 'releases'), ({ input }) => input)
+      .step('parcel', undoable('parcel.send', 'shipments', 'cancellations'), ({ input }) => input),
+    barter: saga('barter', ordered)
+      .step('give', undoable('barter.charge', 'charges', 'refunds'), ({ input }) => input)
+      .step('take', operation('barter.transfer', aided('transfers')), ({ input }) => input, {
+        compensate: { none: 'it is the last step' },
+      }),
+    payment: operation('card.charge', aided('payments')),
     /** Knows keys and cannot be asked. */
     job: operation('job.create', {
       ...every,

@@ -4,18 +4,25 @@ import { lossesIn, neverStruck, type Summary, type Tally } from './tally.ts';
 
 export function progressLine(tally: Tally, doing: string, ms: number): string {
   const { lostRequests, lostReplies } = lossesIn(tally);
-  const { operations, calls, terminated, serverStops, postmasterKills, readBack } = tally;
+  const { operations, sagas, calls, terminated, serverStops, postmasterKills, readBack } = tally;
   return [
-    `${seconds(ms)}, ${doing}: ${operations} operations, ${calls} calls, ${terminated} sessions ended`,
+    `${seconds(ms)}, ${doing}: ${operations} operations, ${sagas} sagas, ${calls} calls, ${terminated} sessions ended`,
     `${lostRequests} requests and ${lostReplies} replies lost, ${serverStops} stops, ${postmasterKills} kills`,
     `${readBack} read back; ${wrongs(tally)}`,
   ].join(', ');
 }
 
 export function tableOf(summary: Summary): string {
-  const { operations, calls, terminated, serverStops, postmasterKills, readBack } = summary;
+  const { operations, sagas, takenBack, calls, terminated, serverStops, postmasterKills, readBack } = summary;
   const facts = Object.entries({
-    ...{ operations, calls, 'sessions ended': terminated, 'server stopped': serverStops },
+    ...{
+      operations,
+      sagas,
+      'sagas taken back': takenBack,
+      calls,
+      'sessions ended': terminated,
+      'server stopped': serverStops,
+    },
     ...{ 'postmaster killed': postmasterKills, 'doubts settled by our own turn in the row': readBack },
   });
   const losses = Object.entries(summary.statements).map(([name, { lostRequests, lostReplies }]) => [
@@ -33,7 +40,7 @@ export function tableOf(summary: Summary): string {
 export function verdictOn(summary: Summary): string {
   const how = `seed ${summary.seed}, ${seconds(summary.ms)}`;
   if (summary.ok) {
-    return `The provider holds what the ${summary.operations} operations say, and no call was left without an answer (${how}).`;
+    return `The provider holds what the ${summary.operations} operations and ${summary.sagas} sagas say, and no call was left without an answer (${how}).`;
   }
   const missing = neverStruck(summary);
   const idle = missing.length === 0 ? '' : ` Never came: ${missing.join('; ')}.`;

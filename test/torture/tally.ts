@@ -3,9 +3,9 @@
  * has struck: a fault that never came proves nothing.
  */
 
-import { type SentStatement, sentStatements } from '../support/sent-statements.ts';
+import { statementNames } from '../../src/adapters/postgres/executor.ts';
 
-export type TorturedStatement = SentStatement;
+export type TorturedStatement = (typeof statementNames)[number];
 
 /** What was lost of one statement. */
 export interface Losses {
@@ -24,6 +24,9 @@ export interface Tally {
   hung: number;
   wrongCounts: number;
   operations: number;
+  sagas: number;
+  /** Sagas that were told to have been taken back. */
+  takenBack: number;
 }
 
 /** The last line of `--json`. */
@@ -35,12 +38,13 @@ export interface Summary extends Losses, Readonly<Tally> {
 }
 
 export function newTally(): Tally {
-  const none = sentStatements.map((name) => [name, { lostRequests: 0, lostReplies: 0 }]);
+  const none = statementNames.map((name) => [name, { lostRequests: 0, lostReplies: 0 }]);
   return {
     ...{ calls: 0, terminated: 0 },
     // Made of the names that the type lists.
     statements: Object.fromEntries(none) as Record<TorturedStatement, Losses>,
-    ...{ serverStops: 0, postmasterKills: 0, readBack: 0, uncaught: 0, hung: 0, wrongCounts: 0, operations: 0 },
+    ...{ serverStops: 0, postmasterKills: 0, readBack: 0, uncaught: 0, hung: 0, wrongCounts: 0 },
+    ...{ operations: 0, sagas: 0, takenBack: 0 },
   };
 }
 
@@ -52,8 +56,8 @@ export function lossesIn({ statements }: Pick<Tally, 'statements'>): Losses {
 
 /** The kinds of fault that have not struck, and what should have followed from them and did not. */
 export function neverStruck(tally: Tally): readonly string[] {
-  const { terminated, serverStops, postmasterKills, readBack } = tally;
-  const counts = Object.entries({ terminated, serverStops, postmasterKills, readBack });
+  const { terminated, serverStops, postmasterKills, readBack, takenBack } = tally;
+  const counts = Object.entries({ terminated, serverStops, postmasterKills, readBack, takenBack });
   for (const [name, { lostRequests, lostReplies }] of Object.entries(tally.statements)) {
     counts.push([`lostRequests of ${name}`, lostRequests], [`lostReplies of ${name}`, lostReplies]);
   }
@@ -63,9 +67,9 @@ export function neverStruck(tally: Tally): readonly string[] {
 export function summaryOf(tally: Tally, seed: number, ms: number): Summary {
   const { uncaught, hung, wrongCounts } = tally;
   const ok = uncaught === 0 && hung === 0 && wrongCounts === 0 && neverStruck(tally).length === 0;
-  const { calls, terminated, statements, serverStops, postmasterKills, readBack, operations } = tally;
+  const { calls, terminated, statements, serverStops, postmasterKills, readBack, operations, sagas, takenBack } = tally;
   return {
     ...{ summary: 'torture', ok, seed, calls, terminated, ...lossesIn(tally), statements },
-    ...{ serverStops, postmasterKills, readBack, uncaught, hung, wrongCounts, operations, ms },
+    ...{ serverStops, postmasterKills, readBack, uncaught, hung, wrongCounts, operations, sagas, takenBack, ms },
   };
 }

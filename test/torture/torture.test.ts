@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { runExample } from '../examples/run-example.ts';
-import { sentStatements } from '../support/sent-statements.ts';
+import { statementNames } from '../../src/adapters/postgres/executor.ts';
 import type { Summary } from './tally.ts';
 
 const torture = 'test/torture/main.ts';
@@ -35,17 +35,19 @@ describe('a database that is mistreated in every way', () => {
     expect({ ...counts, complaints: complaintsIn(ran.stderr) }).toEqual({
       ...{ summary: 'torture', ok: true, seed: 20, uncaught: 0, hung: 0, wrongCounts: 0, complaints: [] },
       ...{ calls: some, terminated: some, lostRequests: some, lostReplies: some, serverStops: some },
-      ...{ postmasterKills: some, readBack: some, operations: some, ms: some },
+      ...{ postmasterKills: some, readBack: some, operations: some, sagas: some, takenBack: some, ms: some },
     });
-    const { calls, terminated, serverStops, postmasterKills, readBack, operations } = summary;
-    expect(Math.min(calls, terminated, serverStops, postmasterKills, readBack, operations)).toBeGreaterThan(0);
+    const { calls, terminated, serverStops, postmasterKills, readBack, operations, sagas, takenBack } = summary;
+    expect(
+      Math.min(calls, terminated, serverStops, postmasterKills, readBack, operations, sagas, takenBack),
+    ).toBeGreaterThan(0);
     const both = { lostRequests: true, lostReplies: true };
     expect(
       Object.entries(statements).map(([name, { lostRequests, lostReplies }]) => [
         name,
         { lostRequests: lostRequests > 0, lostReplies: lostReplies > 0 },
       ]),
-    ).toEqual(sentStatements.map((name) => [name, both]));
+    ).toEqual(statementNames.map((name) => [name, both]));
     expect(ran.code).toBe(0);
     expect(await leftBehind()).toEqual([]);
   });

@@ -4,11 +4,19 @@
  * what is counted. It ends with its parent.
  */
 
-import { createOrchestrator, isSagacityError, type Logger, type Orchestrator, type Store } from 'sagacity';
+import {
+  createOrchestrator,
+  isSagacityError,
+  type Logger,
+  type Orchestrator,
+  type Run,
+  type SagaRun,
+  type Store,
+} from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { type Answer, type Asked, type Said, storeDeadlineMs, type Verb, type Verbs, withinMs } from './calls.ts';
 import { notingReadBacks } from './read-back.ts';
-import { shopAt } from './shop.ts';
+import { isSagaKind, type Kind, shopAt } from './shop.ts';
 
 const [url, providerUrl] = process.argv.slice(2);
 if (url === undefined || providerUrl === undefined) throw new Error('Usage: worker.child.ts DATABASE-URL PROVIDER-URL');
@@ -26,7 +34,7 @@ const logger: Logger = {
     console.error(message, facts);
   },
 };
-const actions = Object.values(shop).map(({ action }) => action);
+const actions = Object.values(shop).flatMap((ordered) => (ordered.type === 'operation' ? [ordered.action] : []));
 let orchestrator: Orchestrator<true> | null = null;
 /** That of the orchestrator. */
 let store: Store | null = null;
@@ -48,17 +56,20 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
     return null;
   },
   async submit(kind, orderId) {
-    const { id, submission } = await working().submit(shop[kind], { orderId, amount: 1200 });
+    const order = { orderId, amount: 1200 };
+    const { id, submission } = isSagaKind(kind)
+      ? await working().submit(shop[kind], order)
+      : await working().submit(shop[kind], order);
     return { id, submission };
   },
-  run: async (id) => (await working().run(id)).status(),
-  async result(id) {
-    const end = await (await working().run(id)).result({ within: withinMs });
-    // All operations of this shop have this output.
+  run: async (kind, id) => (await runOf(kind, id)).status(),
+  async result(kind, id) {
+    const end = await (await runOf(kind, id)).result({ within: withinMs });
+    // All operations of this shop have one kind of output, and its sagas make none of their own.
     return end as ReturnType<Verbs['result']>;
   },
-  async history(id) {
-    const records = await (await working().run(id)).history();
+  async history(kind, id) {
+    const records = await (await runOf(kind, id)).history();
     return records.map(({ revision, kind, attempt }) => ({ revision, kind, attempt }));
   },
   cancel: async (id) =>
@@ -100,6 +111,10 @@ class NotWorking extends Error {
 function working(): Orchestrator<true> {
   if (orchestrator === null) throw new NotWorking();
   return orchestrator;
+}
+
+function runOf(kind: Kind, id: string): Promise<Run | SagaRun> {
+  return isSagaKind(kind) ? working().sagaRun(id) : working().run(id);
 }
 
 function say(said: Said): void {

@@ -11,14 +11,14 @@ export const defect: Defect = {
     },
     {
       file: 'machines/operation.ts',
-      find: "      on: { 'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' } },",
+      find: `      on: {
+        'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' },`,
       replace: `      on: {
         'compensation.begun': { guard: 'noJoinedSagaUnsettled', target: 'compensating' },
         'evidence.received': [
           { guard: 'provenTwoEffects', target: 'escalated', actions: ['learn', escalate('two-effects')] },
           { actions: 'learn' },
-        ],
-      },`,
+        ],`,
     },
   ],
 };

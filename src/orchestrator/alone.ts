@@ -227,10 +227,13 @@ function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: A
   return { ...member, row, seen: seenOf({ revision, turn }), dueAt, sendBy, windowEndsAt };
 }
 
-/** The sagas that have joined an operation, when it has just settled. */
+/** The sagas that have joined an operation: all of them when it has just settled, and who joins one that has settled. */
 export function joinersToWake(before: KernelRow, after: KernelRow, tenant: string): readonly OperationRef[] {
-  if (isSettled(stateOf(before)) || !isSettled(stateOf(after))) return [];
-  return contextOf(after).joined.map((id) => ({ tenant, id }));
+  if (!isSettled(stateOf(after))) return [];
+  const told = isSettled(stateOf(before)) ? contextOf(before).joined : [];
+  return contextOf(after)
+    .joined.filter((id) => !told.includes(id))
+    .map((id) => ({ tenant, id }));
 }
 
 function asOperation(happening: Happening): OperationHappening | null {

@@ -5,13 +5,11 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Orchestrator, saga, typed } from 'sagacity';
-import { memoryStore } from 'sagacity/testing';
-import { type Death, type MortalStore, mortal } from '../support/mortal-store.ts';
+import { saga, typed } from 'sagacity';
+import { mortal } from '../support/mortal-store.ts';
 import {
   type Habit,
   now,
-  onlyDoubt,
   order,
   type Part,
   sagaReached,
@@ -329,6 +327,109 @@ describe('a saga that has to take back what an open saga has joined', () => {
 
     expect(await owner.status()).toBe('escalated');
     expect(await sent('release')).toBe(0);
+  });
+});
+
+/** Authorises, captures, after which there is no way back, and writes a mail. */
+function finalSale({ authorise, capture, email }: Trade, name: string) {
+  return saga(name, { input: typed<Part>(), key: ({ input }) => input.orderId })
+    .step('money', authorise, ({ input }) => input)
+    .pivot('capture', capture, ({ input }) => input)
+    .step('email', email, ({ input }) => input);
+}
+
+describe('a saga whose pivot another one has', () => {
+  test('takes nothing back any more once that has succeeded', async () => {
+    shop = await sagaShop({ capture: { isShared: true } });
+    const [first, second] = [finalSale(shop.trade, 'first'), finalSale(shop.trade, 'second')];
+    const orchestrator = await shop.open([first, second]);
+    await sagaReached(await orchestrator.submit(first, order), 'succeeded');
+    shop.hold('email');
+
+    const joiner = await orchestrator.submit(second, order);
+    await shop.held('email');
+    const answer = await orchestrator.cancel(joiner.id, who);
+    shop.letGo('email');
+    await sagaReached(joiner, 'succeeded', 'compensated');
+
+    expect(answer).toEqual({ status: 'too-late' });
+    expect(await shop.kept()).not.toContain('void');
+  });
+
+  test('that is cancelled while that is in flight goes on when it succeeds', async () => {
+    shop = await sagaShop({ capture: { isShared: true } });
+    const [first, second] = [finalSale(shop.trade, 'first'), finalSale(shop.trade, 'second')];
+    const orchestrator = await shop.open([first, second]);
+    shop.hold('capture');
+    await orchestrator.submit(first, order);
+    await shop.held('capture');
+    const joiner = await orchestrator.submit(second, order);
+    await shop.rest();
+
+    const answer = await orchestrator.cancel(joiner.id, who);
+    const meanwhile = await shop.kept();
+    shop.letGo('capture');
+    await sagaReached(joiner, 'succeeded', 'compensated');
+
+    expect(answer).toEqual({ status: 'accepted' });
+    expect(meanwhile).not.toContain('void');
+    expect(await joiner.status()).toBe('succeeded');
+    expect(await shop.kept()).not.toContain('void');
+  });
+
+  test('that is cancelled while that is in flight is taken back when it is refused', async () => {
+    shop = await sagaShop({ capture: { isShared: true } });
+    const [first, second] = [finalSale(shop.trade, 'first'), finalSale(shop.trade, 'second')];
+    const orchestrator = await shop.open([first, second]);
+    await shop.provider.calls(['decline'], 'capture');
+    shop.hold('capture');
+    await orchestrator.submit(first, order);
+    await shop.held('capture');
+    const joiner = await orchestrator.submit(second, order);
+    await shop.rest();
+
+    await orchestrator.cancel(joiner.id, who);
+    shop.letGo('capture');
+    await sagaReached(joiner, 'compensated');
+
+    expect((await shop.kept()).toSorted()).toEqual(['authorisation', 'authorisation', 'void', 'void']);
+  });
+
+  test('and means something else by it is taken back when it is cancelled', async () => {
+    shop = await sagaShop({ capture: { isShared: true } });
+    const [first, second] = [finalSale(shop.trade, 'first'), finalSale(shop.trade, 'second')];
+    const orchestrator = await shop.open([first, second]);
+    await sagaReached(await orchestrator.submit(first, order), 'succeeded');
+    const other = await orchestrator.submit(second, { ...order, of: 'another price' });
+    await sagaReached(other, 'escalated');
+
+    await orchestrator.cancel(other.id, who);
+    await sagaReached(other, 'compensated');
+
+    expect(await shop.kept()).toEqual(['authorisation', 'capture', 'email', 'authorisation', 'void']);
+  });
+});
+
+describe('a process that dies at any of its writes while two sagas share an operation', () => {
+  const deaths = Array.from({ length: 14 }, (_, at) => at + 1).flatMap((write) =>
+    (['before', 'after'] as const).map((side) => ({ side, write })),
+  );
+
+  test.each(deaths)('$side write $write leaves one effect, and both succeed', async (death) => {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const dying = await shop.open([selling, delivering], { store: mortal(shop.store, death) });
+    void dying.submit(selling, order);
+    await shop.rest();
+    void dying.submit(delivering, order);
+    await shop.pass('10s');
+
+    const next = await shop.open([selling, delivering]);
+    const runs = [await next.submit(selling, order), await next.submit(delivering, order)];
+    await shop.pass('5m');
+
+    expect(await Promise.all(runs.map((run) => run.status()))).toEqual(['succeeded', 'succeeded']);
+    expect((await shop.kept()).toSorted()).toEqual(['authorisation', 'booking', 'payment', 'reservation']);
   });
 });
 

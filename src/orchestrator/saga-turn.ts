@@ -307,7 +307,11 @@ class Making {
 
   #see({ operations }: Others): void {
     if (this.#course.isFrozen || this.#course.fault !== null) return;
-    for (const entry of this.#joining()) this.#join(entry, operations.get(entry.id) ?? null);
+    for (const { id } of this.#joining()) {
+      // What the one before told the chart may have left this one behind, or be the chart's fault.
+      const entry = this.#joining().find((joining) => joining.id === id);
+      if (entry !== undefined && this.#course.fault === null) this.#join(entry, operations.get(id) ?? null);
+    }
   }
 
   #join(entry: Entry, row: OperationRow | null): void {
@@ -610,7 +614,16 @@ class Making {
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
-      ...{ id, ...as, shared, endOfJoined: null, isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
+      ...{
+        id,
+        ...as,
+        shared,
+        endOfJoined: null,
+        isLeft: false,
+        isTold: false,
+        compensationBegun: false,
+        settledAs: null,
+      },
     };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }

@@ -181,6 +181,24 @@ describe('a saga whose step has settled for another one', () => {
     expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'taken-back' } });
     expect(await shop.kept()).toEqual(['reservation', 'release', 'authorisation', 'void']);
   });
+
+  test('is refused as taken back where that is under way', async () => {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const orchestrator = await shop.open([selling, delivering]);
+    await shop.provider.calls(['decline'], 'payment');
+    shop.hold('release');
+    const owner = await orchestrator.submit(selling, order);
+    await shop.held('release');
+
+    const joiner = await orchestrator.submit(delivering, order);
+    await sagaReached(joiner, 'compensated');
+    shop.letGo('release');
+    await sagaReached(owner, 'compensated');
+
+    expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'taken-back' } });
+    expect(await sent('release')).toBe(1);
+  });
 });
 
 describe('a saga whose step stands alone already', () => {
@@ -430,6 +448,67 @@ describe('a process that dies at any of its writes while two sagas share an oper
 
     expect(await Promise.all(runs.map((run) => run.status()))).toEqual(['succeeded', 'succeeded']);
     expect((await shop.kept()).toSorted()).toEqual(['authorisation', 'booking', 'payment', 'reservation']);
+  });
+});
+
+describe('two steps of one saga that others have, of which one is refused', () => {
+  test('end it with that one, and the other one is joined no more', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, payment: { isShared: true } });
+    const { authorise, pay, reserve } = shop.trade;
+    const both = saga('both', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('deposit', authorise, ({ input }) => input)
+      .parallel('rest', (branch) => ({
+        warehouse: branch.step('goods', reserve, ({ input }) => input),
+        bank: branch.step('payment', pay, ({ input }) => input),
+      }));
+    const orchestrator = await shop.open([reserve, pay, both]);
+    await shop.provider.calls(['decline'], 'reservation');
+    await orchestrator.submit(reserve, order);
+    const payment = await orchestrator.submit(pay, order);
+    await shop.rest();
+
+    const run = await orchestrator.submit(both, order);
+    await sagaReached(run, 'compensated');
+
+    expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'declined' } });
+    expect(JSON.stringify(await payment.history())).not.toContain(run.id);
+    expect(await shop.kept()).toEqual(['payment', 'authorisation', 'void']);
+  });
+});
+
+describe('two sagas that hold each other, because each has to take back what the other one has joined', () => {
+  test('wait for a person, who ends one of them as it stands and has it taken back after the other', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, authorisation: { isShared: true } });
+    const { authorise, book, pay, reserve } = shop.trade;
+    const first = saga('first', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', authorise, ({ input }) => input)
+      .step('payment', pay, ({ input }) => ({ ...input, of: 'first' }))
+      .step('goods', reserve, ({ input }) => input)
+      .step('courier', book, ({ input }) => input);
+    const second = saga('second', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('goods', reserve, ({ input }) => input)
+      .step('payment', pay, ({ input }) => ({ ...input, of: 'second' }))
+      .step('money', authorise, ({ input }) => input)
+      .step('courier', book, ({ input }) => input);
+    const orchestrator = await shop.open([first, second]);
+    shop.hold('payment');
+    await shop.provider.calls(['decline', 'decline'], 'booking');
+    const runs = [await orchestrator.submit(first, order), await orchestrator.submit(second, order)] as const;
+    await shop.held('payment');
+    await shop.rest();
+    shop.letGo('payment');
+    await shop.pass('2m');
+    const held = await Promise.all(runs.map((run) => run.status()));
+
+    await orchestrator.operator.terminate(runs[0].id, who);
+    await sagaReached(runs[0], 'terminated');
+    await shop.pass('10s');
+    const afterwards = await runs[1].status();
+    await orchestrator.operator.compensate(runs[0].id, who);
+    await sagaReached(runs[0], 'compensated');
+
+    expect([...held, afterwards]).toEqual(['escalated', 'escalated', 'compensated']);
+    expect((await shop.kept()).slice(-2)).toEqual(['release', 'void']);
   });
 });
 

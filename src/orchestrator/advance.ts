@@ -247,6 +247,10 @@ function apply(kernel: Kernel, row: KernelRow, said: SaidOfOperation, seen: stri
 }
 
 function beginCompensation(kernel: Kernel, row: KernelRow, settledJoiners: readonly string[]): Applied {
+  if (stateOf(row) === 'compensating' || stateOf(row) === 'compensated') {
+    // What is asked for is so already, or will be.
+    return { row, visited: [], answer: { accepted: true }, contradicted: false };
+  }
   const open = contextOf(row).joined.filter((id) => !settledJoiners.includes(id));
   if (open.length > 0) return refused(row, `sagas that have joined it are not settled: ${open.join(', ')}`);
   if (stateOf(row) !== 'succeeded') return refused(row, `it is ${stateOf(row)}, not succeeded`);

@@ -79,21 +79,23 @@ export class OperationAlone implements Aggregate {
     const inverse = inverseOf(this.#member);
     const row = operations.get(inverse.id) ?? null;
     const isOver = row !== null && (row.state === 'succeeded' || row.state === 'failed');
-    const made = this.#advance(isOver ? { type: 'told', ...endOf(row) } : { type: 'released' }, moment);
+    const ageMs = row === null ? 0 : moment.now - row.createdAt;
+    const made = this.#advance(isOver ? { type: 'told', ...endOf(row) } : { type: 'released' }, moment, ageMs);
     if (made === null || row !== null) return made;
     return { ...made, begins: [inverse.newborn(this.#kernel)] };
   }
 
-  #advance(what: OperationHappening, moment: Moment): Made | null {
+  /** `inverseAgeMs`: how old its inverse is, as far as it has been looked at. */
+  #advance(what: OperationHappening, moment: Moment, inverseAgeMs = 0): Made | null {
     const { row, seen } = this.#member;
     const made = advance(this.#kernel, row, seen, what, moment.factsOf(this.#member));
-    return made === null ? null : this.#made(made, moment);
+    return made === null ? null : this.#made(made, moment, inverseAgeMs);
   }
 
-  #made(made: Advance, { now }: Moment): Made {
+  #made(made: Advance, { now }: Moment, inverseAgeMs: number): Made {
     const member = this.#member;
     const { ref } = member;
-    const waitMs = waitFrom(member, made, now);
+    const waitMs = waitFrom(member, made, now, inverseAgeMs);
     const isUnderWay = stateOf(made.row) === 'in-progress';
     return {
       waitMs,
@@ -113,8 +115,9 @@ export class OperationAlone implements Aggregate {
   }
 }
 
-/** An inverse is looked at again after this pause. */
+/** An inverse is looked at again after this pause, which grows with its age: it may be a person who is asked about it. */
 const INVERSE_PAUSE_MS = 1_000;
+const INVERSE_PAUSE_MAX_MS = 60_000;
 
 /** The inverse of an operation that stands alone: an operation like any other, of which there is one. */
 function inverseOf({ ref, definition, input, row }: Member) {
@@ -181,8 +184,11 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
 const noTimes = { seen: '', sendBy: null, windowEndsAt: null, dueAt: null } as const;
 
 /** How long until the next thing is due; what was waited for already goes on from where it stands. */
-function waitFrom(member: Member, made: Advance, now: number): number | null {
-  if (stateOf(made.row) === 'compensating') return stateOf(member.row) === 'compensating' ? INVERSE_PAUSE_MS : 0;
+function waitFrom(member: Member, made: Advance, now: number, inverseAgeMs: number): number | null {
+  if (stateOf(made.row) === 'compensating') {
+    const isNew = stateOf(member.row) !== 'compensating';
+    return isNew ? 0 : Math.min(Math.max(INVERSE_PAUSE_MS, inverseAgeMs), INVERSE_PAUSE_MAX_MS);
+  }
   const wait = waitOf(made.row);
   if (wait === null) return null;
   const { dueAt } = member;
@@ -227,10 +233,13 @@ function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: A
   return { ...member, row, seen: seenOf({ revision, turn }), dueAt, sendBy, windowEndsAt };
 }
 
-/** The sagas that have joined an operation, when it has just settled. */
+/** The sagas that have joined an operation: all of them when it has just settled, and who joins one that has settled. */
 export function joinersToWake(before: KernelRow, after: KernelRow, tenant: string): readonly OperationRef[] {
-  if (isSettled(stateOf(before)) || !isSettled(stateOf(after))) return [];
-  return contextOf(after).joined.map((id) => ({ tenant, id }));
+  if (!isSettled(stateOf(after))) return [];
+  const told = isSettled(stateOf(before)) ? contextOf(before).joined : [];
+  return contextOf(after)
+    .joined.filter((id) => !told.includes(id))
+    .map((id) => ({ tenant, id }));
 }
 
 function asOperation(happening: Happening): OperationHappening | null {

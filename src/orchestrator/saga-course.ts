@@ -30,6 +30,8 @@ export interface Entry {
   readonly compensationBegun: boolean;
   /** Identifies the parameters of one that may be shared, for whoever has it already; null: it may not. */
   readonly shared: { readonly fingerprint: string } | null;
+  /** How the operation of another ended that it has joined; null: it is its own, or that is not known yet. */
+  readonly endOfJoined: 'succeeded' | 'failed' | null;
   /** Its place in the order in which operations settled; null: it has not. */
   readonly settledAs: number | null;
 }

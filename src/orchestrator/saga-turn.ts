@@ -325,7 +325,11 @@ class Making {
 
   #see({ operations }: Others): void {
     if (this.#course.isFrozen || this.#course.fault !== null) return;
-    for (const entry of this.#joining()) this.#join(entry, operations.get(entry.id) ?? null);
+    for (const { id } of this.#joining()) {
+      // What the one before told the chart may have left this one behind, or be the chart's fault.
+      const entry = this.#joining().find((joining) => joining.id === id);
+      if (entry !== undefined && this.#course.fault === null) this.#join(entry, operations.get(id) ?? null);
+    }
   }
 
   #join(entry: Entry, row: OperationRow | null): void {
@@ -349,12 +353,14 @@ class Making {
     if (row.state === 'failed' || isTakenBack) {
       const refusal = { step: step.step, code: isTakenBack ? 'taken-back' : (code ?? 'refused') };
       this.#cause = refusal;
+      this.#amend(entry.id, { endOfJoined: 'failed' });
       this.#tell(entry.id, actor, { error: operationFailed({ ...refusal, action: step.operation.action }) });
     } else if (!joined.includes(this.#now.ref.id)) {
       const asking = addressed(row, { kind: 'join', saga: this.#now.ref.id });
       this.#asks.push({ ...asking, handoverId: `join ${this.#now.ref.id} ${row.id}` });
     } else if (row.state === 'succeeded') {
       this.#cause = null;
+      this.#amend(entry.id, { endOfJoined: 'succeeded' });
       // An output in the history is JSON: it is encoded when its attempt ends.
       const output = history.result === null ? undefined : decode(history.result.output as Json);
       this.#tell(entry.id, actor, { output });
@@ -453,9 +459,9 @@ class Making {
   /** Asked for from outside: nothing is begun while it is open whether the pivot succeeds. */
   #takeBack(code: 'cancelled' | 'timed-out'): void {
     const pivot = this.#pivot();
-    if (pivot !== undefined && isOpen(pivot)) {
+    if (pivot !== undefined && this.#endOfPivot() === 'open') {
       this.#course = { ...this.#course, asked: code };
-      this.#advance(pivot.entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: { code } });
+      this.#advance(pivot.id, { type: 'told', event: { type: 'cancel.requested' }, why: { code } });
       return;
     }
     // Where the chart would have gone on does not matter any more.
@@ -472,10 +478,10 @@ class Making {
   /** It is known now whether the pivot succeeds; success wins. */
   #heedAsked(): void {
     const { asked, isTerminated } = this.#course;
-    const pivot = this.#pivot();
-    if (asked === null || pivot === undefined || isOpen(pivot)) return;
+    const end = this.#endOfPivot();
+    if (asked === null || end === 'open') return;
     this.#course = { ...this.#course, asked: null };
-    if (stateOf(pivot.member.row) === 'failed' && !isTerminated) this.#takeBack(asked);
+    if (end !== 'succeeded' && !isTerminated) this.#takeBack(asked);
   }
 
   /** The chart cannot say how it is taken back: it stands still, and what the ledger holds is taken back. */
@@ -485,14 +491,26 @@ class Making {
     this.#course = { ...this.#course, entries, compensation, isFrozen: true };
   }
 
-  #pivot(): Standing | undefined {
+  #pivot(): Entry | undefined {
     const { pivotStep } = this.#now.saga.definition;
-    return this.#ledger().findLast(({ entry }) => entry.undoes === null && entry.step === pivotStep);
+    return this.#course.entries.findLast(({ undoes, step }) => undoes === null && step === pivotStep);
+  }
+
+  /** How its pivot ended, be it its own or one that it has joined; null: it has none, or none that it waits for. */
+  #endOfPivot(): 'open' | 'succeeded' | 'failed' | null {
+    const entry = this.#pivot();
+    if (entry === undefined) return null;
+    const member = this.#memberOf(entry.id);
+    if (member === undefined) {
+      const isWaitedFor = !entry.isLeft && this.#course.fault === null;
+      return entry.endOfJoined ?? (isWaitedFor ? 'open' : null);
+    }
+    if (isOpen({ entry, member, compensate: null })) return 'open';
+    return stateOf(member.row) === 'failed' ? 'failed' : 'succeeded';
   }
 
   #isPivotPassed(): boolean {
-    const pivot = this.#pivot();
-    return pivot !== undefined && ['succeeded', 'compensating', 'compensated'].includes(stateOf(pivot.member.row));
+    return this.#endOfPivot() === 'succeeded';
   }
 
   #mayTimeOut(): boolean {
@@ -617,7 +635,16 @@ class Making {
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
-      ...{ id, ...as, shared, isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
+      ...{
+        id,
+        ...as,
+        shared,
+        endOfJoined: null,
+        isLeft: false,
+        isTold: false,
+        compensationBegun: false,
+        settledAs: null,
+      },
     };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }

@@ -66,6 +66,8 @@ export interface Habit {
   readonly isRefused?: boolean;
   /** Does not listen when it is told to give up, so that its reply can still come. */
   readonly isDeaf?: boolean;
+  /** Sagas that mean the same one have it together. */
+  readonly isShared?: boolean;
 }
 
 type Habits = Partial<Readonly<Record<Kind, Habit>>>;
@@ -294,7 +296,7 @@ function takingBack({ input, output }: { readonly input: Part; readonly output: 
 
 /** A 402 is a refusal, a 409 had no effect, and every other reply that is no success proves nothing. */
 function described(url: string, kind: Kind, post: Post, habit: Habit) {
-  const { keyRetention = '24h', lookup, attempts = 3, isDeaf = false, isRefused = false } = habit;
+  const { keyRetention = '24h', lookup, attempts = 3, isDeaf = false, isRefused = false, isShared = false } = habit;
   const path = `${url}/${kind}s`;
   const send = async (input: Part, idempotencyKey: string, abortSignal: AbortSignal) => {
     const reply = await fetch(path, {
@@ -319,6 +321,7 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
   return {
     input: typed<Part>(),
     key: ({ input }: { readonly input: Part }) => input.orderId,
+    shared: isShared,
     execute: ({ input, idempotencyKey, abortSignal }: Sent) =>
       post.trip(abortSignal, async (trip) => {
         const outcome = isRefused ? failed('declined') : await send(input, idempotencyKey, abortSignal);

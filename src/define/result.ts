@@ -18,14 +18,19 @@ export type Result<Output = unknown, Code extends string = string> =
   | { readonly status: 'compensating' }
   | { readonly status: 'compensated' };
 
-/** What a definition accepts in `submit`, before its schema has applied defaults and transforms. */
-export type SubmittedOf<Definition extends Carrier> = NonNullable<Definition['~types']>['submitted'];
+/** An operation or a saga, as the carrier of its types. */
+interface Defined {
+  readonly '~types'?: { readonly input: unknown; readonly output: unknown; readonly submitted: unknown };
+}
 
-/** What `key` and `execute` get and what is stored: the output of the input schema. */
-export type InputOf<Definition extends Carrier> = NonNullable<Definition['~types']>['input'];
+/** What an operation or a saga accepts in `submit`, before its schema has applied defaults and transforms. */
+export type SubmittedOf<Definition extends Defined> = NonNullable<Definition['~types']>['submitted'];
 
-/** The output of a success, after the output schema if there is one. */
-export type OutputOf<Definition extends Carrier> = NonNullable<Definition['~types']>['output'];
+/** What `key` and `execute` or the steps get and what is stored: the output of the input schema. */
+export type InputOf<Definition extends Defined> = NonNullable<Definition['~types']>['input'];
+
+/** The output of a success: of an operation after the output schema if there is one, of a saga as `.output()` makes it. */
+export type OutputOf<Definition extends Defined> = NonNullable<Definition['~types']>['output'];
 
 /** The codes of `failed(...)` that the definition itself gives. */
 export type CodeOf<Definition extends Carrier> = NonNullable<Definition['~types']>['code'];

@@ -5,6 +5,7 @@ import { actorsFrom, type TakenBack } from '../../machines/actors.ts';
 import { operation } from '../../src/define/operation.ts';
 import { saga } from '../../src/define/saga.ts';
 import type { Saga, SagaCause, SagaCode } from '../../src/define/saga-flow.ts';
+import type { CodeOf, InputOf, OutputOf, SubmittedOf } from '../../src/define/result.ts';
 import type { SagaResult } from '../../src/define/saga-result.ts';
 import { typed } from '../../src/define/schema.ts';
 import type { EscalationReason } from '../../src/domain/operation-state.ts';
@@ -108,12 +109,22 @@ describe('a chain', () => {
       ({ input }) => ({ orderId: input.orderId, amount: input.total }),
     );
 
-    expectTypeOf<TypesOf<typeof zodded>['input']>().toEqualTypeOf<{ orderId: string; total: number; at: Date }>();
-    expectTypeOf<TypesOf<typeof zodded>['submitted']>().toEqualTypeOf<{
+    expectTypeOf<InputOf<typeof zodded>>().toEqualTypeOf<{ orderId: string; total: number; at: Date }>();
+    expectTypeOf<SubmittedOf<typeof zodded>>().toEqualTypeOf<{
       orderId: string;
       total?: number | undefined;
       at: unknown;
     }>();
+  });
+
+  test('tells its types by the same names as an operation, and has no codes of its own', () => {
+    const told = begin.step('zone', checkAddress, address).output(({ zone }) => zone.zone);
+
+    expectTypeOf<InputOf<typeof told>>().toEqualTypeOf<Order>();
+    expectTypeOf<SubmittedOf<typeof told>>().toEqualTypeOf<Order>();
+    expectTypeOf<OutputOf<typeof told>>().toEqualTypeOf<string>();
+    // @ts-expect-error a saga has causes
+    expectTypeOf<CodeOf<typeof told>>().not.toBeAny();
   });
 });
 

@@ -75,7 +75,12 @@ export interface OperationOptions<Submitted, Input, Returned, Produced, Found, O
   readonly retry?: RetryOptions;
   /** Paths of the input left out of the fingerprint: `['meta.requestedAt', 'lines[].note']`. */
   readonly volatile?: readonly string[];
-  /** Other sagas may join this operation; its `key` then counts everywhere. Default false. */
+  /**
+   * Sagas whose `key` and input are equal have this operation together: the first executes it and alone takes it back,
+   * not while a saga that has joined it is open. The others are told how it ended; a step that comes when it has been
+   * taken back is refused with the code `'taken-back'`, and one with another input is a fault of its definition.
+   * Default false: each saga has its own.
+   */
   readonly shared?: boolean;
 }
 

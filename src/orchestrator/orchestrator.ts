@@ -168,7 +168,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * transaction cannot carry it: roll back and do what its message says. Submit late in the transaction, because other
    * submissions of the same identity wait for its end, and are rejected with STORE_UNAVAILABLE when it takes long.
    *
-   * Without `start()` the operation is stored and waits for a process that works.
+   * Without `start()` it is stored and waits for a process that works.
    */
   submit<Definition extends AnyOperation | AnySaga>(
     definition: Definition,
@@ -222,8 +222,10 @@ export interface Operator<Fixed extends boolean = boolean> {
     decision: StepDecision & ForTenant<Fixed>,
   ): Promise<Decided>;
   /**
-   * Takes back what a settled saga or operation did, as far as there are inverses. Of a saga that is being taken back and
-   * waits for what is in doubt, it takes back meanwhile what is proven.
+   * Takes back what a settled saga or an operation that stands alone did, as far as there are inverses; that it is durable
+   * does not say that it is done yet. Of a saga that is being taken back and waits for what is in doubt, it takes back
+   * meanwhile what is proven. Rejects with RESOLUTION_REFUSED for what has not succeeded, for an operation without an
+   * inverse, of a saga, or joined by a saga that is open.
    */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Ends a saga as it stands, and takes nothing back. */

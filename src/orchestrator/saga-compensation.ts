@@ -10,7 +10,7 @@ import type { Member } from './aggregate.ts';
 import type { Course, Entry } from './saga-course.ts';
 import { stateOf } from './row.ts';
 
-/** An operation in the ledger with where it stands; one without a member was not written, because another has it. */
+/** An operation of its own in the ledger, with where it stands. One that another has is joined, and none of these. */
 export interface Standing {
   readonly entry: Entry;
   readonly member: Pick<Member, 'row'>;

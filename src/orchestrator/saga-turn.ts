@@ -52,7 +52,7 @@ export interface SagaAdvance {
   readonly answers: ReadonlyMap<string, HandoverAnswer>;
   /** Joins to be asked for. */
   readonly asks: readonly Asking[];
-  /** Sagas that have joined what is settled now. */
+  /** Sagas that have joined what has settled, and do not know it yet. */
   readonly wakes: readonly OperationRef[];
   /** Others have to be looked at before what comes next, now or later. */
   readonly looks: 'now' | 'later' | null;

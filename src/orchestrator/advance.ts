@@ -351,7 +351,8 @@ function contradicts(state: OperationState, before: History, after: History, pol
   const is = proof(after, policy).type;
   if (was === is) return false;
   if (is === 'two-effects') return true;
-  return state === 'succeeded' ? is !== 'effect' : is === 'effect';
+  // What was taken back had happened.
+  return state === 'failed' ? is === 'effect' : is !== 'effect';
 }
 
 function taken(turn: KernelTurn): Applied {

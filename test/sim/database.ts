@@ -25,6 +25,9 @@ const writing: ReadonlySet<Verb> = new Set([
   'handOver',
 ]);
 
+/** Those that can change an operation, a saga or a word about one. */
+const judged: ReadonlySet<Verb> = new Set(['retire', 'turn', 'claim', 'sagaTurn', 'claimSagas', 'handOver']);
+
 /** A request or a reply that is on its way, and can be lost with the server. */
 interface OnItsWay {
   lost: boolean;
@@ -219,11 +222,12 @@ export class Database {
   }
 
   #carryOut(process: Process, verb: Verb, args: unknown[]): Promise<unknown> {
-    this.#watch.before();
+    const isJudged = judged.has(verb);
+    if (isJudged) this.#watch.before();
     // The verb is one of the store's, and the arguments are those that its caller gave.
     const carry = this.#inner[verb] as (...given: unknown[]) => Promise<unknown>;
     const answer = carry(...args);
-    this.#watch.after(process, verb, args);
+    if (isJudged) this.#watch.after(process, verb, args);
     if (writing.has(verb) && this.#course.plan.rates.failover > 0) {
       this.#commits.push(copyOf(this.rows));
       if (this.#commits.length > LOST_COMMITS_MAX + 2) this.#commits.shift();

@@ -58,6 +58,9 @@ interface Remembered {
   told: Told | null;
 }
 
+/** No saga needs more turns than this in one schedule. */
+const TURNS_MAX = 600;
+
 export class SagaWatch {
   readonly #course: Course;
   #database: Database | null = null;
@@ -124,6 +127,7 @@ export class SagaWatch {
     const label = labelOf(row);
     if (turn !== null && keyOf(turn) !== keyOf(row)) this.#wrong('I15', `a turn of ${turn.id} wrote ${label}`);
     this.#checkNextStep(row);
+    if (row.revision > TURNS_MAX) this.#wrong('I18', `${label} was written ${row.revision} times`);
     if (before === null) {
       if (turn === null || turn.birth === null) this.#wrong('I5', `${verb} made ${label} without a birth`);
       const others = [...this.#data.rows.sagas.values()].filter((other) => labelOf(other) === label);
@@ -525,7 +529,7 @@ export class SagaWatch {
     }
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
     if (before?.state === row.state) return;
-    if (isSagaSettled(row.state)) tally.met(`saga: ${row.state}`);
+    if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       tally.met('saga: a step refused after the pivot, and a person was asked');
     }

@@ -159,16 +159,16 @@ async function step(course: Course): Promise<boolean> {
 /** Everything that was accepted has ended or waits for a person. */
 function isQuiet({ callers, database }: Stage): boolean {
   if (callers.some((caller) => !caller.isAccepted)) return false;
-  return unsettled(database).length === 0 && wordsLeft(database) === 0;
+  return unsettled(database).next().done === true && wordsLeft(database) === 0;
 }
 
 /** What has neither ended nor waits for a person. What is being taken back waits for what takes it back. */
-function unsettled({ rows }: Database): readonly (Kept | KeptSaga)[] {
-  const operations = [...rows.operations.values()].filter(
-    ({ state, saga }) => !isSettled(state) && state !== 'escalated' && !(saga !== null && state === 'compensating'),
-  );
-  const sagas = [...rows.sagas.values()].filter(({ state }) => !isSagaSettled(state) && state !== 'escalated');
-  return [...operations, ...sagas];
+function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
+  for (const row of rows.operations.values()) {
+    const isTakenBack = row.saga !== null && row.state === 'compensating';
+    if (!isSettled(row.state) && row.state !== 'escalated' && !isTakenBack) yield row;
+  }
+  for (const row of rows.sagas.values()) if (!isSagaSettled(row.state) && row.state !== 'escalated') yield row;
 }
 
 /** Hand-overs that wait for what is there; one that a fail-over took with it hears nothing any more. */
@@ -211,7 +211,7 @@ function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number
 
 function missed(course: Course, { database, callers }: Stage, limitMs: number): void {
   if (course.violation !== null) return;
-  const rows = unsettled(database).map((row) => {
+  const rows = [...unsettled(database)].map((row) => {
     const { state, owner, dueAt } = row;
     const subject = 'action' in row ? subjectOfRow(row) : labelOf(row);
     return `${subject} is ${state}, owned by ${owner}, due ${dueAt === null ? 'never' : dueAt - course.now}`;

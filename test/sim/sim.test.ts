@@ -3,7 +3,11 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { nodeArguments } from '../zoo/plant.ts';
-import { play } from './schedule.ts';
+import { figure } from '../support/figures.ts';
+import { seeded } from './chance.ts';
+import { planOf, promisedBy } from './plan.ts';
+import { drawnSagas } from './saga-plan.ts';
+import { play, playPlan } from './schedule.ts';
 import { Tally } from './tally.ts';
 import { zoo } from './zoo.ts';
 
@@ -53,6 +57,34 @@ describe('a slice of the simulator', () => {
     const { violation } = await play(seed, new Tally());
 
     expect(violation).toBeNull();
+  });
+});
+
+describe('a slice of random sagas', () => {
+  const SAGAS = 5_000;
+  const EACH = 8;
+
+  test('end as their providers say, taken back or with a person', { timeout: 900_000 }, async () => {
+    const tally = new Tally();
+    const seeds = Array.from({ length: SAGAS / EACH }, (_, index) => 4_000_001 + index);
+
+    const wrong: string[] = [];
+    for (const seed of seeds) {
+      const plan = planOf(seed);
+      const sagas = drawnSagas(seeded(seed), EACH, promisedBy);
+      const rates = { ...plan.rates, ...sagas.rates };
+      const { violation } = await playPlan({ ...plan, wanted: [], sagas, rates }, tally);
+      if (violation !== null) wrong.push(`seed ${seed}: ${violation.invariant}: ${violation.message}`);
+    }
+
+    expect(wrong).toEqual([]);
+    const { sometimes } = tally.counts;
+    expect(sometimes['saga: begun']).toBeGreaterThanOrEqual(SAGAS);
+    figure('random sagas that broke a rule, of 5,000', wrong.length, 0);
+    for (const end of ['succeeded', 'compensated', 'terminated', 'escalated']) {
+      expect(sometimes[`saga: ${end}`]).toBeGreaterThan(0);
+      figure(`random sagas that were ${end}, of 5,000`, sometimes[`saga: ${end}`] ?? 0, 2 * SAGAS);
+    }
   });
 });
 

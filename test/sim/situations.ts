@@ -43,10 +43,10 @@ export type Rare = (typeof rare)[number];
 /** What happens to sagas. */
 const ofSagas = [
   'saga: begun',
-  'saga: joined',
   'saga: succeeded',
   'saga: compensated',
   'saga: terminated',
+  'saga: escalated',
   'saga: an operation escalated',
   'saga: a step refused after the pivot, and a person was asked',
   'saga: a person stated what a step brought',

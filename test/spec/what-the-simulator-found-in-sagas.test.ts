@@ -20,7 +20,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storeUnavailable } from '../../src/domain/errors.ts';
 import { operationMachine } from '../../machines/operation.ts';
 import { kernelOf } from '../../src/kernel/kernel.ts';
-import { advance, birth } from '../../src/orchestrator/advance.ts';
+import { advance, birth, type OperationHappening } from '../../src/orchestrator/advance.ts';
+import { type HandedOver, toBody } from '../../src/orchestrator/handover.ts';
+import { endOf } from '../../src/orchestrator/perform.ts';
 import type { AnySaga, Ports } from '../../src/orchestrator/orchestrator.ts';
 import type { Wake, Waker } from '../../src/ports/waker.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -211,5 +213,35 @@ describe('a saga', () => {
       ['moved', null],
       ['moved', 1],
     ]);
+  });
+
+  test('of which a step is taken back is not contradicted by a reply that says it had happened', () => {
+    const kernel = kernelOf(operationMachine);
+    const facts = { now: 0, sendBy: 1_000, windowEndsAt: null, lostStartOn: null, random: 0.5 };
+    const policy = { ...book.policy, lookup: null, keyRetentionMs: null };
+    const said = (handoverId: string, body: HandedOver): OperationHappening => ({
+      type: 'handed.over',
+      handovers: [{ tenant: 'agency-1', id: 'op_1', handoverId, body: toBody(body) }],
+    });
+    const output = { room: 7 };
+    const happenings: OperationHappening[] = [
+      { type: 'attempt.ended', generation: 1, ...endOf({ type: 'unknown', reason: 'no reply' }) },
+      said('decision', {
+        ...{ kind: 'verdict', outcome: succeeded(output), by: 'the person on call', evidence: 'their ledger', seen: 2 },
+      }),
+      { type: 'told', event: { type: 'compensation.begun', unsettledJoiners: 0 }, why: {} },
+      { type: 'told', event: { type: 'compensation.succeeded' }, why: {} },
+      said('late', { kind: 'evidence', source: 'late-result', attempt: 1, outcome: succeeded(output) }),
+    ];
+    let { row } = birth(kernel, policy, facts, true);
+
+    let contradicted = false;
+    for (const [at, happening] of happenings.entries()) {
+      const turn = advance(kernel, row, at + 1, happening, facts);
+      row = turn?.row ?? row;
+      contradicted ||= turn?.contradicted === true;
+    }
+
+    expect([row.value, contradicted]).toEqual(['compensated', false]);
   });
 });

@@ -227,7 +227,13 @@ describe('a saga', () => {
     const happenings: OperationHappening[] = [
       { type: 'attempt.ended', generation: 1, ...endOf({ type: 'unknown', reason: 'no reply' }) },
       said('decision', {
-        ...{ kind: 'verdict', outcome: succeeded(output), by: 'the person on call', evidence: 'their ledger', seen: 2 },
+        ...{
+          kind: 'verdict',
+          outcome: succeeded(output),
+          by: 'the person on call',
+          evidence: 'their ledger',
+          seen: '2',
+        },
       }),
       { type: 'told', event: { type: 'compensation.begun', unsettledJoiners: 0 }, why: {} },
       { type: 'told', event: { type: 'compensation.succeeded' }, why: {} },
@@ -237,7 +243,7 @@ describe('a saga', () => {
 
     let contradicted = false;
     for (const [at, happening] of happenings.entries()) {
-      const turn = advance(kernel, row, at + 1, happening, facts);
+      const turn = advance(kernel, row, String(at + 1), happening, facts);
       row = turn?.row ?? row;
       contradicted ||= turn?.contradicted === true;
     }

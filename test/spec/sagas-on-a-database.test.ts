@@ -39,7 +39,7 @@ describe('a saga that fifty cancel through four processes', () => {
     const run = await all[0]?.submit(selling, { orderId: 'order-1' });
     await shared.provider.logged(({ event, kind }) => event === 'HOLD' && kind === 'reservation');
 
-    const cancelling = Array.from({ length: 50 }, (_, n) => all[n % 4]?.cancel(run?.id ?? '', who));
+    const cancelling = Array.from({ length: 50 }, async (_, n) => all[n % 4]?.cancel(run?.id ?? '', who));
     const answers = await Promise.all(cancelling);
     await shared.provider.release();
     await quiet();
@@ -79,7 +79,7 @@ describe('forty sagas that three processes share', () => {
     );
 
     const runs = await Promise.all(
-      Array.from({ length: 40 }, (_, n) => all[n % 3]?.submit(selling, { orderId: `order-2-${n}` })),
+      Array.from({ length: 40 }, async (_, n) => all[n % 3]?.submit(selling, { orderId: `order-2-${n}` })),
     );
     await quiet();
     const ends = await Promise.all(runs.map((run) => stateOf(run?.id ?? '')));

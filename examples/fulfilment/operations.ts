@@ -104,6 +104,7 @@ function posting<Output, const Code extends string>(path: string, code: Code, ou
     keyRetention: '24h',
     lookup: {
       visibleWithin: '30s',
+      arrivalLimit: '30s',
       async find({ idempotencyKey, abortSignal }: Call): Promise<Finding<Output, Code>> {
         const reply = await fetch(`${path}/by-idempotency-key/${idempotencyKey}`, { signal: abortSignal });
         if (reply.status === 404) return absent();

@@ -1133,6 +1133,7 @@ describe('the chart as a table', () => {
       pending      | evidence.received      | inverseExhausted             | escalated
       pending      | evidence.received      | provenFailure                | failed
       pending      | evidence.received      |                              | (stays)
+      pending      | join.requested         |                              | (stays)
       pending      | cancel.requested       | provenFailure                | failed
       pending      | cancel.requested       | canLookUp                    | reconciling
       pending      | cancel.requested       | startMayBeLost               | escalated
@@ -1141,6 +1142,7 @@ describe('the chart as a table', () => {
       in-progress  | evidence.received      | provenSuccess                | succeeded
       in-progress  | evidence.received      |                              | (stays)
       in-progress  | cancel.requested       |                              | (stays)
+      in-progress  | join.requested         |                              | (stays)
       in-progress  | attempt done           | provenTwoEffects             | escalated
       in-progress  | attempt done           | provenSuccess                | succeeded
       in-progress  | attempt done           | inverseExhausted             | escalated
@@ -1164,6 +1166,7 @@ describe('the chart as a table', () => {
       unknown      | evidence.received      | mayStartAfresh               | pending
       unknown      | evidence.received      |                              | (stays)
       unknown      | cancel.requested       |                              | (stays)
+      unknown      | join.requested         |                              | (stays)
       unknown      | lookup done            | provenTwoEffects             | escalated
       unknown      | lookup done            | provenSuccess                | succeeded
       unknown      | lookup done            | inverseExhausted             | escalated
@@ -1187,6 +1190,7 @@ describe('the chart as a table', () => {
       reconciling  | evidence.received      | mayStartAfresh               | pending
       reconciling  | evidence.received      |                              | (stays)
       reconciling  | cancel.requested       |                              | (stays)
+      reconciling  | join.requested         |                              | (stays)
       reconciling  | lookup done            | provenTwoEffects             | escalated
       reconciling  | lookup done            | provenSuccess                | succeeded
       reconciling  | lookup done            | inverseExhausted             | escalated
@@ -1213,9 +1217,11 @@ describe('the chart as a table', () => {
       escalated    | verdict.given          | decidedNotApplied            | pending
       escalated    | lookup.requested       | mayLookUpAgain               | reconciling
       escalated    | cancel.requested       |                              | (stays)
+      escalated    | join.requested         | concernsItself               | (stays)
       escalated    | effect.takenBack       | concernsTheInverse           | compensated
       escalated    | effect.leftStanding    | concernsTheInverse           | succeeded
       succeeded    | compensation.begun     | noJoinedSagaUnsettled        | compensating
+      succeeded    | join.requested         |                              | (stays)
       compensating | compensation.succeeded |                              | compensated
       compensating | compensation.refused   |                              | escalated"
     `);

@@ -138,7 +138,7 @@ const namedAndDeaf = { honoursAbort: false, namesRecords: true } as const;
 const limited = { visibleWithinMs: 0, arrivalLimitMs: 15_000, everyMs: 500, giveUpAfterMs: 60_000 } as const;
 
 /** Shown late, and given up early. */
-const slow = { visibleWithinMs: 4_000, arrivalLimitMs: null, everyMs: 500, giveUpAfterMs: 4_500 } as const;
+const slow = { visibleWithinMs: 4_000, arrivalLimitMs: null, everyMs: 3_000, giveUpAfterMs: 4_500 } as const;
 
 /**
  * Some arrows of the chart need several rare things in one operation. Each of these makes them likely together; the
@@ -179,15 +179,24 @@ const stories: readonly [Story, ...Story[]] = [
   (plan) => ({
     ...bent(
       { keyRetentionMs: null, lookup: slow, timeoutMs: 1_000, attempts: 1, honoursAbort: true, showsRefusals: true },
-      { ...calm, refused: 0.5, 'reply-lost': 0.8, 'lookup-inconclusive': 0.7, 'lookup-lag': 0.9, decision: 0.9 },
+      { ...calm, refused: 0.5, 'reply-lost': 0.9, 'lookup-inconclusive': 0.7, 'lookup-lag': 0.9, decision: 0.9 },
     )(plan),
-    events: 1_500,
+    wanted: plan.wanted.flatMap((one) => [1, 2, 3, 4].map((n) => ({ ...one, key: `${one.key}-${n}` }))),
+    events: 3_000,
   }),
   // The database loses what was sent while the customer changes his mind.
   bent(
     { keyRetentionMs: null, lookup: null, pauseMs: 5_000, attempts: 4 },
     { ...calm, failover: 0.15, cancel: 0.9, 'not-applied': 0.9 },
   ),
+  // The database loses what a person has read, and as many turns later somebody is asked again.
+  (plan) => ({
+    ...bent(
+      { keyRetentionMs: null, lookup: null, timeoutMs: 1_000 },
+      { ...calm, failover: 0.2, 'request-lost': 0.9, decision: 0.9 },
+    )(plan),
+    events: 1_500,
+  }),
 ];
 
 function bent(promised: Partial<Promised>, rates: Partial<Record<Fault, number>>): Story {

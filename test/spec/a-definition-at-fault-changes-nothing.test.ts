@@ -5,6 +5,7 @@
  * twice.
  */
 
+import { stepKey } from '../../src/domain/idempotency.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import { operation, saga, type SagaRun, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
@@ -434,8 +435,10 @@ describe('a step that meets the identity of an operation that stands alone', () 
   async function met() {
     shop = await sagaShop();
     const { authorise, reserve } = shop.trade;
-    const shared = operation('label.buy', {
-      ...{ input: typed<Part>(), key: ({ input }: { input: Part }) => input.orderId, shared: true },
+    // Submitted alone under the very identity that the step has.
+    const label = operation('label.buy', {
+      input: typed<Part>(),
+      key: ({ input }) => stepKey({ saga: 'labelled', key: input.orderId, step: 'label' }),
       execute: ({ input }) => {
         bought.push(input.orderId);
         return succeeded({ label: 'l' });
@@ -444,10 +447,10 @@ describe('a step that meets the identity of an operation that stands alone', () 
     });
     const selling = saga('labelled', identity)
       .step('money', authorise, ({ input }) => input)
-      .step('label', shared, ({ input }) => input)
+      .step('label', label, ({ input }) => input)
       .step('goods', reserve, ({ input }) => input);
-    const orchestrator = await shop.open([selling, shared]);
-    await orchestrator.submit(shared, order);
+    const orchestrator = await shop.open([selling, label]);
+    await orchestrator.submit(label, order);
     await shop.rest();
     const run = await orchestrator.submit(selling, order);
     await shop.pass('3s');

@@ -34,7 +34,8 @@ export function mortal(store: Store, death: Death | null): MortalStore {
     const answer = await call();
     if (isClaim(verb) && Array.isArray(answer) && answer.length === 0) return answer;
     writes += 1;
-    if (death?.side === 'after' && writes === death.write) isDead = true;
+    // Whether a claim writes shows only once it has: then before it is after it.
+    if (writes === death?.write && (death.side === 'after' || isClaim(verb))) isDead = true;
     return isDead ? silence() : answer;
   };
   return new Proxy(store, {

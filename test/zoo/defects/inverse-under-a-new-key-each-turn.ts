@@ -6,5 +6,5 @@ export const defect: Defect = {
   file: 'src/orchestrator/saga.ts',
   find: "idempotencyKey: before?.idempotencyKey ?? birth?.providerKey ?? '',",
   replace:
-    "idempotencyKey: contextOf(row).policy.inverse ? `${id} ${revision}` : (before?.idempotencyKey ?? birth?.providerKey ?? ''),",
+    "idempotencyKey: contextOf(row).policy.inverse ? `${id} ${seen}` : (before?.idempotencyKey ?? birth?.providerKey ?? ''),",
 };

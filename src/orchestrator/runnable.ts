@@ -29,7 +29,7 @@ export interface RunnableSaga {
   /** By the id of the actor that waits for it. */
   readonly steps: ReadonlyMap<string, SagaStep>;
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
-  readonly actions: ReadonlyMap<string, (params: unknown) => void>;
+  readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
 }
 
 export interface SagaStep {
@@ -153,7 +153,9 @@ function actionsOf({ implementations }: AnyStateMachine): RunnableSaga['actions'
   const named = Object.entries<unknown>(implementations.actions);
   return new Map(
     named.flatMap(([name, action]) =>
-      typeof action === 'function' && !isBuilder(action) ? [[name, (params: unknown) => void action({}, params)]] : [],
+      typeof action === 'function' && !isBuilder(action)
+        ? [[name, (params: unknown): unknown => action({}, params)]]
+        : [],
     ),
   );
 }

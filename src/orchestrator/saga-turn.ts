@@ -560,6 +560,9 @@ class Making {
 
   #follow(turn: KernelTurn, what: string | null): void {
     const before = this.#course;
+    // What no store can keep is found out here, where it is a fault; a chain keeps nothing of its own.
+    if (!this.#now.saga.isChain)
+      encode({ context: turn.row.context }, { onUnsupported: 'refuse', rootName: 'snapshot' });
     this.#course = { ...before, chart: turn.row };
     for (const effect of turn.effects) this.#carryOut(effect, what);
     this.#moved ||= turn.row !== before.chart;

@@ -380,9 +380,12 @@ function run(
   actions: RunnableSaga['actions'],
   logger: Logger,
 ): void {
-  try {
-    actions.get(name)?.(params);
-  } catch (error) {
+  const threw = (error: unknown) =>
     logger.error({ saga, action: name, error }, 'an action of a saga threw; nothing follows from it');
+  try {
+    // What it promises is not waited for.
+    Promise.resolve(actions.get(name)?.(params)).catch(threw);
+  } catch (error) {
+    threw(error);
   }
 }

@@ -35,6 +35,7 @@ type Broken =
   | 'an input'
   | 'chance'
   | 'a delay'
+  | 'what it keeps'
   | 'what follows a delay'
   | 'the end of compensation'
   | null;
@@ -49,7 +50,7 @@ function brittle({ authorise, reserve }: Trade, broken: Broken) {
   };
   const machine = setup({
     types: {
-      ...{ context: typeOf<Part & { readonly note: string }>(), input: typeOf<Part>(), events: typeOf<Word>() },
+      ...{ context: typeOf<Part & { readonly note: unknown }>(), input: typeOf<Part>(), events: typeOf<Word>() },
     },
     actors: actorsFrom(operations),
     guards: {
@@ -68,6 +69,7 @@ function brittle({ authorise, reserve }: Trade, broken: Broken) {
       note: assign({
         note: () => {
           fails('an assignment');
+          if (broken === 'what it keeps') return new URL('https://quay.example');
           return broken === 'chance' ? `${Math.random()}` : 'authorised';
         },
       }),
@@ -125,6 +127,7 @@ describe.each([
   { broken: 'a guard', says: /a guard is broken/ },
   { broken: 'an assignment', says: /an assignment is broken/ },
   { broken: 'a delay', says: /a delay is broken/ },
+  { broken: 'what it keeps', says: /context\.note/ },
   { broken: 'chance', says: /another result when it is computed again/ },
 ] as const)('a machine in which $broken fails when a step has succeeded', ({ broken, says }) => {
   test('stays where it is with what was learnt, tells why, and goes on when it is repaired', async () => {

@@ -495,7 +495,14 @@ describe('the named actions of a machine', () => {
     const machine = setup({
       types: { context: typeOf<Part>(), input: typeOf<Part>() },
       actors: actorsFrom(operations),
-      actions: { tell: (_, { what }: { what: string }) => void told.push(`${what} after ${writes()}`) },
+      actions: {
+        tell: (_, { what }: { what: string }) => void told.push(`${what} after ${writes()}`),
+        // Nobody waits for it, and nobody may be brought down by it.
+        throwLater: () => Promise.reject(new Error('nobody answers')) as never,
+        throwAtOnce() {
+          throw new Error('nobody is there');
+        },
+      },
     }).createMachine({
       context: ({ input }) => input,
       initial: 'money',
@@ -504,7 +511,10 @@ describe('the named actions of a machine', () => {
         money: {
           invoke: {
             ...{ id: 'money', src: 'authorise', input: part },
-            onDone: { target: 'sold', actions: { type: 'tell', params: { what: 'sold' } } },
+            onDone: {
+              target: 'sold',
+              actions: ['throwLater', 'throwAtOnce', { type: 'tell', params: { what: 'sold' } }],
+            },
             onError: 'back',
           },
         },

@@ -276,7 +276,7 @@ export class Watch {
       if (kind !== 'verdict' || accepted !== true || before === null || seen === before.revision) continue;
       this.#wrong(
         'I8',
-        `what was decided on history ${seen} of ${subjectOfRow(before)} is applied to ${before.revision}`,
+        `what was decided on history ${String(seen)} of ${subjectOfRow(before)} is applied to ${before.revision}`,
       );
     }
   }

@@ -541,6 +541,7 @@ export class SagaWatch {
   #turnRefused(turn: SagaTurn): void {
     const { tally } = this.#course;
     const row = this.#data.rows.sagas.get(keyOf(turn));
+    if (turn.was === null && row !== undefined) tally.met('saga: a birth met the one that came first');
     if (turn.was === null || row === undefined) return;
     const fits =
       row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;

@@ -5,5 +5,5 @@ export const defect: Defect = {
   what: 'A deadline that means nothing any more stays due, and the saga is written again and again.',
   file: 'src/orchestrator/saga.ts',
   find: 'withinMs === null || isPivotPassed) return false;',
-  replace: 'withinMs === null) return false;',
+  replace: 'withinMs === null || (isPivotPassed && asked !== null)) return false;',
 };

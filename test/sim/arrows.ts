@@ -34,7 +34,11 @@ const neverReported = new Set(['xstate.error.actor.attempt', 'xstate.error.actor
  * Two effects are shown by word of a second one, and what has one already does not wait to be sent: it was adopted, or
  * is being looked up, or is with a person. The arrow is there so that the chart asks the same questions everywhere.
  */
-const neverTaken = new Set(['pending --evidence--> escalated (two-effects)']);
+const neverTaken = new Set([
+  'pending --evidence--> escalated (two-effects)',
+  // What waits to be sent has an attempt left, so that a word about an earlier one does not exhaust it.
+  'pending --evidence--> escalated (inverse-failed)',
+]);
 
 /** No schedule shares an operation between sagas yet. */
 const notPlayed = new Set(['join.requested']);

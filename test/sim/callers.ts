@@ -23,6 +23,8 @@ export interface Wish {
   readonly subject: string;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** Whether its story is read once it has been told. */
+  readonly isRead: boolean;
   /** How it ended, as its caller was told. */
   readonly told: (result: Told) => void;
   /** What a caller was answered who wanted it cancelled. */
@@ -122,7 +124,10 @@ export class Caller {
     this.#course.tally.met(`submission: ${run.submission}`);
     this.#course.tell('caller', `${this.subject}: accepted, ${run.submission}`);
     if (run.tenant !== tenant) this.#course.violated('I15', `${this.subject} was accepted for ${run.tenant}`);
-    return { id: run.id, result: () => run.result({ within: 5_000 }) };
+    const result = () => run.result({ within: 5_000 });
+    if (!this.#wish.isRead) return { id: run.id, result };
+    const read = () => void run.history().catch(() => {});
+    return { id: run.id, result: () => result().finally(read) };
   }
 
   #await(result: () => Promise<Told>): void {

@@ -76,7 +76,8 @@ export function planOf(seed: number): Plan {
   const chance = seeded(seed);
   const sagas = sagasOf(seed, promisedBy);
   const alone = drawn(seed, chance);
-  const plan = { ...alone, sagas, rates: { ...alone.rates, ...sagas.rates } };
+  const concurrency = sagas.concurrency ?? alone.concurrency;
+  const plan = { ...alone, sagas, concurrency, rates: { ...alone.rates, ...sagas.rates } };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 

@@ -53,15 +53,18 @@ export interface WantedSaga {
 export interface SagasPlan {
   /** Their providers: of what is done, and of what takes it back. */
   readonly promised: readonly Promised[];
-  /** What they change of how often faults strike. */
+  /** What they change of how often faults strike, and of how much is done at once. */
   readonly rates: Partial<Record<Fault, number>>;
+  readonly concurrency: number | null;
   readonly shapes: readonly SagaShape[];
   readonly wanted: readonly WantedSaga[];
 }
 
 type Some<Item> = readonly [Item, ...Item[]];
 
-export const noSagas: SagasPlan = { promised: [], rates: {}, shapes: [], wanted: [] };
+export const noSagas: SagasPlan = {
+  ...{ promised: [], rates: {}, concurrency: null, shapes: [], wanted: [] },
+};
 
 /** The share of the seeds that have sagas. */
 const SHARE = 0.6;
@@ -102,23 +105,42 @@ export function drawnSagas(
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
     };
   });
-  return { promised, rates: chance.is(STORIES) ? chance.oneOf(stories) : {}, shapes, wanted };
+  const plan = { promised, rates: {}, concurrency: null, shapes, wanted };
+  return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 
 /** The share of the seeds with sagas in which one of these strikes often, and hardly anything else. */
 const STORIES = 0.5;
 
+type Story = (plan: SagasPlan) => SagasPlan;
+
+function struck(rates: Partial<Record<Fault, number>>): Story {
+  return (plan) => ({ ...plan, rates: { ...calm, ...rates } });
+}
+
 /** What takes sagas back, and makes it hard. */
-const stories: Some<Partial<Record<Fault, number>>> = [
+const stories: Some<Story> = [
   // Customers change their minds at every point.
-  { ...calm, cancel: 0.9, 'slow-reply': 0.2, 'reply-lost': 0.2, 'slow-store': 0.2 },
+  struck({ cancel: 0.9, 'slow-reply': 0.2, 'reply-lost': 0.2, 'slow-store': 0.2 }),
   // Providers refuse, and nobody knows of some others what they did.
-  { ...calm, refused: 0.3, 'reply-lost': 0.4, 'lookup-inconclusive': 0.4, decision: 0.5 },
+  struck({ refused: 0.3, 'reply-lost': 0.4, 'lookup-inconclusive': 0.4, decision: 0.5 }),
   // Workers die while it goes one way or the other.
-  { ...calm, refused: 0.25, cancel: 0.4, crash: 0.2, 'crash-at-a-call': 0.02, 'slow-reply': 0.3 },
+  struck({ refused: 0.25, cancel: 0.4, crash: 0.2, 'crash-at-a-call': 0.02, 'slow-reply': 0.3 }),
   // What takes back is refused as well, and people decide.
-  { ...calm, refused: 0.5, 'not-applied': 0.2, decision: 0.7, cancel: 0.3 },
+  struck({ refused: 0.5, 'not-applied': 0.2, decision: 0.7, cancel: 0.3 }),
+  // What takes back has one attempt, and is told late that it was for nothing.
+  (plan) => ({
+    ...struck({ cancel: 0.9, 'slow-reply': 0.7, 'not-applied': 0.5, 'lookup-silent': 0.4 })(plan),
+    concurrency: 1,
+    promised: plan.promised.map((one) =>
+      one.action === inverseOf(one.action)
+        ? { ...one, timeoutMs: 1_000, attempts: 1, honoursAbort: false, lookup: askedAtOnce, keyRetentionMs: 600_000 }
+        : one,
+    ),
+  }),
 ];
+
+const askedAtOnce = { visibleWithinMs: 0, arrivalLimitMs: 0, everyMs: 500, giveUpAfterMs: 60_000 } as const;
 
 /** The steps that the machines by hand have. */
 const stepsByHand = {

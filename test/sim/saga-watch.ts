@@ -43,7 +43,7 @@ interface Stored {
 
 /** What the judge remembers of a saga. */
 interface Remembered {
-  /** When each booking settled, as a place in an order; what settled with one turn shares a place. */
+  /** When each operation settled, by its id, as a place in an order; what settled with one turn shares a place. */
   readonly settled: Map<string, number>;
   /** What was begun to be taken back. */
   readonly begun: Set<string>;
@@ -201,8 +201,8 @@ export class SagaWatch {
     this.#places += 1;
     for (const booking of changed) {
       const state = wasOf(booking)?.state ?? null;
-      if (hasEnded(booking) && !remembered.settled.has(booking.subject)) {
-        remembered.settled.set(booking.subject, this.#places);
+      if (hasEnded(booking) && !remembered.settled.has(booking.row.id)) {
+        remembered.settled.set(booking.row.id, this.#places);
         if (booking.row.state !== 'failed' && isLeft(booking, stored) && booking.undoes === null) {
           this.#course.tally.met('saga: a late success of a branch that was left');
         }
@@ -231,6 +231,8 @@ export class SagaWatch {
       this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
     }
     const shape = this.#shapeOf(row);
+    const isAgain = bookings.filter((booking) => booking.undoes === null && booking.step === step).length > 1;
+    if (isAgain && shape.written !== 'chain') this.#course.tally.met('saga: a step taken again by its chart');
     for (const earlier of earlierThan(shape, step)) {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
@@ -263,11 +265,11 @@ export class SagaWatch {
     const passed = others.find(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     if (passed !== undefined) this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
     if (compensation === 'parallel') return;
-    const place = remembered.settled.get(original.subject) ?? 0;
+    const place = remembered.settled.get(original.row.id) ?? 0;
     for (const other of others) {
       if (isBeingTakenBack(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
       const isOwed = other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
-      if (isOwed && (remembered.settled.get(other.subject) ?? 0) > place) {
+      if (isOwed && (remembered.settled.get(other.row.id) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
     }
@@ -515,12 +517,6 @@ export class SagaWatch {
     if (stored.compensation !== null && bookings.some(({ row: { state } }) => isInDoubt(state))) {
       tally.met('saga: compensation waits for what is in doubt');
     }
-    const steps = bookings.filter(({ undoes }) => undoes === null);
-    const isAgain = steps.some(({ step, row: { createdAt, revision } }, at) => {
-      const earlier = steps.findIndex((other) => other.step === step);
-      return earlier < at && revision === 1 && createdAt === this.#course.now;
-    });
-    if (isAgain && this.#shapeOf(row).written !== 'chain') tally.met('saga: a step taken again by its chart');
     if (was?.asked === 'cancelled' && stored.asked === null) {
       const { pivot } = this.#shapeOf(row);
       const has = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
@@ -543,6 +539,7 @@ export class SagaWatch {
   #turnRefused(turn: SagaTurn): void {
     const { tally } = this.#course;
     const row = this.#data.rows.sagas.get(keyOf(turn));
+    if (turn.was === null && row !== undefined) tally.met('saga: a birth met the one that came first');
     if (turn.was === null || row === undefined) return;
     const fits =
       row.owner === turn.was.owner && row.generation === turn.was.generation && row.revision === turn.was.revision;
@@ -570,16 +567,13 @@ export class SagaWatch {
       }
       const remembered = this.#remembered.get(name);
       if (remembered === undefined) continue;
-      const bookings = new Map(
-        kept === undefined ? [] : this.#bookingsOf(kept).map((booking) => [booking.subject, booking]),
-      );
-      for (const subject of remembered.settled.keys()) {
-        const booking = bookings.get(subject);
-        if (booking === undefined || !hasEnded(booking)) remembered.settled.delete(subject);
+      const bookings = kept === undefined ? [] : this.#bookingsOf(kept);
+      for (const id of remembered.settled.keys()) {
+        if (!bookings.some((booking) => booking.row.id === id && hasEnded(booking))) remembered.settled.delete(id);
       }
       for (const subject of remembered.begun) {
-        const isBegun = [...bookings.values()].some(({ undoes }) => undoes === bookings.get(subject)?.name);
-        if (!isBegun) remembered.begun.delete(subject);
+        const name = orderOf(subject);
+        if (!bookings.some(({ undoes }) => undoes === name)) remembered.begun.delete(subject);
       }
       remembered.decided.clear();
       remembered.stated.clear();

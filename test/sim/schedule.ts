@@ -74,13 +74,24 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
   const alone = wanted.map(({ tenant, action, key, atMs }): Wish => {
     const subject = subjectOf(action, { tenant, order: key });
     const told = (result: Told) => watch.told(subject, result);
-    return { tenant, definition: action, key, atMs, subject, terminatesAtMs: null, told, cancelled: () => {} };
+    return {
+      tenant,
+      definition: action,
+      key,
+      atMs,
+      subject,
+      terminatesAtMs: null,
+      isRead: false,
+      told,
+      cancelled: () => {},
+    };
   });
   const ofSagas = sagas.wanted.map(
     ({ saga, ...wish }): Wish => ({
       ...wish,
       definition: saga,
       subject: labelOf({ ...wish, name: saga }),
+      isRead: true,
       told: (result) => watch.sagas.told(wish.tenant, saga, wish.key, result),
       cancelled: (status) => watch.sagas.cancelled(wish.tenant, saga, wish.key, status),
     }),

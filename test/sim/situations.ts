@@ -43,6 +43,7 @@ export type Rare = (typeof rare)[number];
 /** What happens to sagas. */
 const ofSagas = [
   'saga: begun',
+  'saga: a birth met the one that came first',
   'saga: succeeded',
   'saga: compensated',
   'saga: terminated',

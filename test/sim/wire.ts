@@ -8,6 +8,9 @@ import type { Wake, Waker } from '../../src/ports/waker.ts';
 import type { Course } from './course.ts';
 import type { Process } from './process.ts';
 
+/** Nothing has to be woken more often than this in one schedule. */
+const WAKES_MAX = 3_000;
+
 type Listener = (wake: Wake) => void;
 
 export class Wire {
@@ -15,6 +18,8 @@ export class Wire {
   readonly #listening = new Map<Process, Listener>();
   /** Said of nobody's operation, or of somebody else's: what a forger would try. */
   readonly #overheard: Wake[] = [];
+  /** How often each was to be woken. */
+  readonly #wakes = new Map<string, number>();
 
   constructor(course: Course) {
     this.#course = course;
@@ -40,6 +45,9 @@ export class Wire {
     const { chance, plan } = course;
     if (!this.#listening.has(process)) return;
     this.#overheard.push(wake);
+    const wakes = (this.#wakes.get(wake.operationId) ?? 0) + 1;
+    this.#wakes.set(wake.operationId, wakes);
+    if (wakes > WAKES_MAX) course.violated('I18', `${wake.operationId} is woken ${wakes} times`);
     if (course.strikes('wake-forged')) this.#deliver(process, this.#forged(wake), chance.between(0, 2_000), () => true);
     const isDeaf = course.healed && plan.keeps === 'a deaf waker';
     if (isDeaf || course.strikes('wake-lost')) return;

@@ -44,12 +44,7 @@ export interface Zoo {
   readonly onRow: (row: Caught) => void;
 }
 
-export async function zoo({
-  processes,
-  only,
-  schedulesMax = Number(process.env['ZOO_MAX'] ?? SCHEDULES_MAX),
-  onRow,
-}: Zoo): Promise<ZooSummary> {
+export async function zoo({ processes, only, schedulesMax = SCHEDULES_MAX, onRow }: Zoo): Promise<ZooSummary> {
   const names = (await readdir(folder)).map((file) => file.replace(/\.ts$/, '')).toSorted();
   const chosen = names.filter((name) => only.length === 0 || only.some((part) => name.includes(part)));
   const rows: Caught[] = [];

@@ -14,7 +14,7 @@ export const defect: Defect = {
     {
       file: 'src/domain/policy.ts',
       find: '  return policy.keyRetentionMs !== null && isWindowOpen(facts);',
-      replace: '  return isWindowOpen(facts);',
+      replace: '  return (policy.lookup === null || policy.keyRetentionMs !== null) && isWindowOpen(facts);',
     },
     {
       file: 'src/orchestrator/start.ts',

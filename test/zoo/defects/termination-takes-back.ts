@@ -6,5 +6,5 @@ export const defect: Defect = {
   file: 'src/orchestrator/saga-compensation.ts',
   find: `  if (isTerminated) return [];
 `,
-  replace: '',
+  replace: '  if (isTerminated && compensation !== null) return [];\n',
 };

@@ -9,7 +9,7 @@ import { inertCopyOf } from './inert.ts';
 import type { KernelEvent, KernelRow } from './row.ts';
 import { eventsAwaited, firstTurn, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
 
-export type { Effect, Turn } from './turn.ts';
+export { type Effect, type Turn, unborn } from './turn.ts';
 
 /** How an actor ended. */
 export type ActorResult = { readonly output: unknown } | { readonly error: unknown };

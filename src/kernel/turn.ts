@@ -90,7 +90,8 @@ export function unchanged(row: KernelRow): Turn {
   return { row, effects: [], visited: [row.value] };
 }
 
-const unborn: KernelRow = {
+/** What a machine is before its first turn. */
+export const unborn: KernelRow = {
   value: {},
   status: 'active',
   context: null,

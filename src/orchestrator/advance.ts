@@ -367,6 +367,12 @@ function step(kernel: Kernel, row: KernelRow, event: OperationEvent): KernelTurn
   return kernel.step(row, asEvent(event));
 }
 
+/** What the end of an inverse, which is its row, tells the operation that it takes back. */
+export function endOfInverse(inverse: KernelRow): OperationEvent {
+  if (stateOf(inverse) === 'succeeded') return { type: 'compensation.succeeded' };
+  return { type: 'compensation.refused', code: contextOf(inverse).code ?? 'refused' };
+}
+
 function asEvent(event: OperationEvent): KernelEvent {
   // The chart's own events are plain objects with a type.
   return event as unknown as KernelEvent;

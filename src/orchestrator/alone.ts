@@ -8,7 +8,7 @@ import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { KernelRow } from '../kernel/row.ts';
 import type { Birth, OperationRef, OperationRow, Receipt, Store, Turn } from '../ports/store.ts';
-import { type Advance, advance, birth, type OperationHappening } from './advance.ts';
+import { type Advance, advance, birth, endOfInverse, type OperationHappening } from './advance.ts';
 import type {
   Aggregate,
   AnyReceipt,
@@ -80,7 +80,10 @@ export class OperationAlone implements Aggregate {
     const row = operations.get(inverse.id) ?? null;
     const isOver = row !== null && (row.state === 'succeeded' || row.state === 'failed');
     const ageMs = row === null ? 0 : moment.now - row.createdAt;
-    const made = this.#advance(isOver ? { type: 'told', ...endOf(row) } : { type: 'released' }, moment, ageMs);
+    const what: OperationHappening = isOver
+      ? { type: 'told', event: endOfInverse(fromStored(row)), why: { inverse: row.id } }
+      : { type: 'released' };
+    const made = this.#advance(what, moment, ageMs);
     if (made === null || row !== null) return made;
     return { ...made, begins: [inverse.newborn(this.#kernel)] };
   }
@@ -139,17 +142,6 @@ function inverseOf({ ref, definition, input, row }: Member) {
   };
 }
 
-function endOf(row: OperationRow): Omit<Extract<OperationHappening, { readonly type: 'told' }>, 'type'> {
-  const { code } = contextOf(fromStored(row));
-  return {
-    event:
-      row.state === 'succeeded'
-        ? { type: 'compensation.succeeded' }
-        : { type: 'compensation.refused', code: code ?? 'refused' },
-    why: { inverse: row.id },
-  };
-}
-
 /** An operation that is to be created alone. */
 export function newOperation(definition: Operation, ref: OperationRef, identified: Birth, kernel: Kernel): Newborn {
   return {
@@ -162,14 +154,8 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
       const isUnderWay = slots > 0;
       const waitMs = isUnderWay ? null : 0;
       return {
-        ...{
-          waitMs,
-          isUnderWay,
-          rests: true,
-          starts: isUnderWay ? [ref.id] : [],
-          changes: [ref],
-          afterwards: () => {},
-        },
+        ...{ waitMs, isUnderWay, rests: true, changes: [ref], afterwards: () => {} },
+        starts: isUnderWay ? [ref.id] : [],
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
         after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;

@@ -11,9 +11,16 @@ import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
-import { type Cancelled, type Deciding, type Decided, handOverAndWait, refuseNameless } from './decide.ts';
 import { addressed } from './aggregate.ts';
-
+import {
+  type Cancelled,
+  cancelledBy,
+  type Decided,
+  decidedBy,
+  type Deciding,
+  handOverAndWait,
+  refuseNameless,
+} from './decide.ts';
 import { contextOf, fromStored } from './row.ts';
 import { existing } from './run.ts';
 
@@ -43,8 +50,7 @@ export async function cancelSaga(
   instruction: Instruction,
 ): Promise<Cancelled> {
   const answer = await say(commanding, ref, 'cancel', instruction);
-  if (answer === null) return { status: 'waiting' };
-  return { status: answer.accepted ? 'accepted' : 'too-late' };
+  return cancelledBy(answer);
 }
 
 /** Ends a saga as it stands: nothing more is begun, and nothing is taken back. What was sent is still found out. */
@@ -83,9 +89,7 @@ export async function compensateOperation(
   }
   const said = { kind: 'compensate-operation', by, reason, settledJoiners } as const;
   const answer = await handOverAndWait(deciding, { ...addressed(row, said), about: ref }, within);
-  if (answer === null) return { status: 'waiting' };
-  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
-  return { status: 'applied' };
+  return decidedBy(ref, answer);
 }
 
 async function decided(
@@ -95,9 +99,7 @@ async function decided(
   instruction: Instruction,
 ): Promise<Decided> {
   const answer = await say(commanding, ref, kind, instruction);
-  if (answer === null) return { status: 'waiting' };
-  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
-  return { status: 'applied' };
+  return decidedBy(ref, answer);
 }
 
 async function say(
@@ -179,7 +181,5 @@ export async function resolveSaga(
   const event = { type: 'verdict.given', outcome, by, evidence, ...(step === undefined ? {} : { step }) };
   encode(event, { onUnsupported: 'refuse', rootName: 'decision' });
   const answer = await giveEvent(commanding, ref, event, commanding.driver.newHandoverId(), within);
-  if (answer === null) return { status: 'waiting' };
-  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`);
-  return { status: 'applied' };
+  return decidedBy(ref, answer);
 }

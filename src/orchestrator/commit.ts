@@ -50,11 +50,19 @@ export function commit(
   giveUp: (error: SagacityError) => boolean,
 ): Promise<Committed> {
   return repeated(clock, giveUp, async () => {
-    const receipt = isSagaTurn(turn) ? await store.sagaTurn(turn) : await store.turn(turn);
+    const receipt = await writeTurn(store, turn);
     if (receipt !== null) return { type: 'written', receipt };
     const row = await readBack(store, turn);
     return row?.turn === turn.turn ? { type: 'written', receipt: receiptIn(row, turn) } : { type: 'refused', row };
   });
+}
+
+/** Writes the turn once; null: the store refuses it. */
+export async function writeTurn(
+  store: Pick<StoreInTransaction, 'turn' | 'sagaTurn'>,
+  turn: AnyTurn,
+): Promise<AnyReceipt | null> {
+  return isSagaTurn(turn) ? await store.sagaTurn(turn) : await store.turn(turn);
 }
 
 function readBack(store: Store, turn: AnyTurn): Promise<AnyRow | null> {

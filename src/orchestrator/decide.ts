@@ -5,7 +5,7 @@
 
 import { decode, encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
-import { inputInvalid, resolutionRefused } from '../domain/errors.ts';
+import { type ErrorFacts, inputInvalid, resolutionRefused } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
 import { isOutcome, type NotApplied, type Settling, type Succeeded } from '../domain/outcome.ts';
@@ -192,8 +192,13 @@ async function decide(
       ? { kind: 'compensation-verdict', effect: outcome, by, evidence, seen }
       : { kind: 'verdict', outcome, by, evidence, seen };
   const answer = await handOverAndWait(deciding, { ...addressed(row, said), about: ref }, decision.within);
+  return decidedBy(ref, answer, { seen });
+}
+
+/** What is told of a decision by what became of its hand-over. Throws RESOLUTION_REFUSED. */
+export function decidedBy({ id }: OperationRef, answer: HandoverAnswer | null, facts: ErrorFacts = {}): Decided {
   if (answer === null) return { status: 'waiting' };
-  if (!answer.accepted) throw resolutionRefused(ref.id, `${answer.why}.`, { seen });
+  if (!answer.accepted) throw resolutionRefused(id, `${answer.why}.`, facts);
   return { status: 'applied' };
 }
 
@@ -218,6 +223,11 @@ export async function cancel(
     { ...addressed(row, { kind: 'cancel', by, reason }), about: ref },
     who.within,
   );
+  return cancelledBy(answer);
+}
+
+/** The same of a cancellation, which is never refused but too late. */
+export function cancelledBy(answer: HandoverAnswer | null): Cancelled {
   if (answer === null) return { status: 'waiting' };
   return { status: answer.accepted ? 'accepted' : 'too-late' };
 }

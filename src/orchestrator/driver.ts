@@ -29,7 +29,6 @@ import {
   type Happening,
   isOutsideWindow,
   isSagaRow,
-  isSagaTurn,
   type Made,
   type Member,
   type Moment,
@@ -38,7 +37,7 @@ import {
   restsOnStarts,
   type Times,
 } from './aggregate.ts';
-import { commit, readByIdentity, repeated } from './commit.ts';
+import { commit, readByIdentity, repeated, writeTurn } from './commit.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
@@ -178,8 +177,7 @@ export class Driver {
   async submitWithin(newborn: Newborn, inside: StoreInTransaction): Promise<Met> {
     const made = newborn.born(this.#momentOfBirth(0));
     const turn = made.turn({ turn: this.#around.random.id(), owner: null, generation: 0, timeline: '', lostForMs: 0 });
-    const receipt = isSagaTurn(turn) ? await inside.sagaTurn(turn) : await inside.turn(turn);
-    if (receipt !== null) return { created: true };
+    if ((await writeTurn(inside, turn)) !== null) return { created: true };
     const row = await readByIdentity(inside, turn);
     if (row === null) throw new Error(`${newborn.ref.id} was refused although nothing has its identity.`);
     return { created: false, row };

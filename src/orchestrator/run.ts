@@ -13,7 +13,7 @@ import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, RecordKind, Store, StoredRecord } from '../ports/store.ts';
 import { contextOf, fromStored, storedOutput } from './row.ts';
-import { nextChange, type Watchers } from './watchers.ts';
+import { type NextChange, nextChange, type Watchers } from './watchers.ts';
 
 /** One fact of a history, as people read it. */
 export interface HistoryRecord {
@@ -69,28 +69,48 @@ export function runOf<Output, Code extends string>(
     submission,
     status: async () => (await existing(store, ref)).state,
     async result({ within }) {
-      const deadline = clock.monotonic() + milliseconds(within, 'within');
-      for (;;) {
-        const changed = nextChange(ref, clock, watchers, deadline);
-        try {
-          const row = await existing(store, ref);
-          // What was stored under this action was made by the definition whose types these are.
-          const result = resultOf(row) as Result<Output, Code>;
-          const moves = result.status === 'in-progress' || result.status === 'compensating';
-          if (!moves || watchers.isClosed || clock.monotonic() >= deadline) return result;
-          await changed.promise;
-          // The orchestrator has stopped, and its store with it: this is the last that it knows.
-          if (watchers.isClosed) return result;
-        } finally {
-          changed.forget();
-        }
-      }
+      return await awaited(around, within, {
+        next: (deadline) => nextChange(ref, clock, watchers, deadline),
+        // What was stored under this action was made by the definition whose types these are.
+        read: async () => resultOf(await existing(store, ref)) as Result<Output, Code>,
+        moves: ({ status }) => status === 'in-progress' || status === 'compensating',
+      });
     },
     async history() {
       await existing(store, ref);
       return (await store.records(ref)).map(historyRecord);
     },
   };
+}
+
+/** What is read as soon as it does not move by itself any more, or as it is when the time is over. */
+export async function awaited<Answer>(
+  { clock, watchers }: Pick<Viewing, 'clock' | 'watchers'>,
+  within: Duration,
+  {
+    next,
+    read,
+    moves,
+  }: {
+    /** What may change the answer, waited for until the deadline by the monotonic clock. */
+    readonly next: (deadline: number) => NextChange;
+    readonly read: () => Promise<Answer>;
+    readonly moves: (answer: Answer) => boolean;
+  },
+): Promise<Answer> {
+  const deadline = clock.monotonic() + milliseconds(within, 'within');
+  for (;;) {
+    const changed = next(deadline);
+    try {
+      const answer = await read();
+      if (!moves(answer) || watchers.isClosed || clock.monotonic() >= deadline) return answer;
+      await changed.promise;
+      // The orchestrator has stopped, and its store with it: this is the last that it knows.
+      if (watchers.isClosed) return answer;
+    } finally {
+      changed.forget();
+    }
+  }
 }
 
 /** A stored record as people read it. */

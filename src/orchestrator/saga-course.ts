@@ -77,6 +77,25 @@ export interface Course {
   readonly heard: readonly string[];
 }
 
+/** Of a saga whose chart has only begun. */
+export const unbegun: Omit<Course, 'chart'> = {
+  entries: [],
+  compensation: null,
+  asked: null,
+  isTerminated: false,
+  isFrozen: false,
+  fault: null,
+  heard: [],
+  heldBy: [],
+};
+
+/**
+ * The steps that wait for an operation that is not the saga's own: neither told nor left. `isOwn`: by the operation's id.
+ */
+export function joining({ entries }: Course, isOwn: (id: string) => boolean): readonly Entry[] {
+  return entries.filter(({ id, isTold, isLeft }) => !isTold && !isLeft && !isOwn(id));
+}
+
 /** The context of a chart that the builder made. */
 interface ChainContext {
   readonly input: unknown;

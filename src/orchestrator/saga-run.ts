@@ -3,14 +3,14 @@
  */
 
 import { decode } from '../domain/codec.ts';
-import { type Duration, milliseconds } from '../domain/duration.ts';
+import type { Duration } from '../domain/duration.ts';
 import type { Json } from '../domain/json.ts';
 import type { EscalationReason } from '../domain/operation-state.ts';
 import type { SagaState } from '../domain/saga-state.ts';
 import type { SagaResult } from '../define/saga-result.ts';
 import type { OperationRef, SagaRow } from '../ports/store.ts';
 import { existingSaga } from './command.ts';
-import { type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
+import { awaited, type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
 import type { Course } from './saga-course.ts';
 import { nextRest } from './watchers.ts';
 
@@ -43,29 +43,21 @@ export interface SagaRun<Output = unknown, Cause = unknown> {
 export function sagaRunOf<Output, Cause>(
   ref: OperationRef,
   submission: Submission,
-  { store, clock, watchers }: Viewing,
+  viewing: Viewing,
 ): SagaRun<Output, Cause> {
+  const { store, clock, watchers } = viewing;
   return {
     id: ref.id,
     tenant: ref.tenant,
     submission,
     status: async () => (await existingSaga(store, ref)).state,
     async result({ within }) {
-      const deadline = clock.monotonic() + milliseconds(within, 'within');
-      for (;;) {
-        const changed = nextRest(ref, clock, watchers, deadline);
-        try {
-          // What was stored under this name was made by the definition whose types these are.
-          const result = resultOf(await existingSaga(store, ref)) as SagaResult<Output, Cause>;
-          const moves = ['in-progress', 'waiting', 'compensating'].includes(result.status);
-          if (!moves || watchers.isClosed || clock.monotonic() >= deadline) return result;
-          await changed.promise;
-          // The orchestrator has stopped, and its store with it: this is the last that it knows.
-          if (watchers.isClosed) return result;
-        } finally {
-          changed.forget();
-        }
-      }
+      return await awaited(viewing, within, {
+        next: (deadline) => nextRest(ref, clock, watchers, deadline),
+        // What was stored under this name was made by the definition whose types these are.
+        read: async () => resultOf(await existingSaga(store, ref)) as SagaResult<Output, Cause>,
+        moves: ({ status }) => ['in-progress', 'waiting', 'compensating'].includes(status),
+      });
     },
     async history() {
       const { operations } = await existingSaga(store, ref);

@@ -18,7 +18,7 @@ import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/
 import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
-import { type Advance, advance, birth, type HandoverAnswer, type OperationHappening } from './advance.ts';
+import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
@@ -26,7 +26,7 @@ import { fromBody, type SaidOfSaga } from './handover.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
-import type { Compensating, CompensationCause, Course, Entry } from './saga-course.ts';
+import { type Compensating, type CompensationCause, type Course, type Entry, joining, unbegun } from './saga-course.ts';
 
 /** What a turn changes of one operation. */
 export interface MemberChange {
@@ -107,17 +107,6 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'its own code threw something that is no error';
 }
-
-const unbegun: Omit<Course, 'chart'> = {
-  entries: [],
-  compensation: null,
-  asked: null,
-  isTerminated: false,
-  isFrozen: false,
-  fault: null,
-  heard: [],
-  heldBy: [],
-};
 
 /** The turn that follows from what happened, or null when it came too late to change anything. */
 export function sagaAdvance(now: SagaNow, happening: Happening, moment: Moment): SagaAdvance | null {
@@ -286,14 +275,8 @@ class Making {
       const { undoes } = entry;
       if (undoes === null || entry.isTold || entry.settledAs === null) continue;
       const { code } = contextOf(member.row);
-      this.#advance(undoes, {
-        type: 'told',
-        event:
-          stateOf(member.row) === 'succeeded'
-            ? { type: 'compensation.succeeded' }
-            : { type: 'compensation.refused', code: code ?? 'refused' },
-        why: { inverse: entry.id, ...(code === null ? {} : { code }) },
-      });
+      const why = { inverse: entry.id, ...(code === null ? {} : { code }) };
+      this.#advance(undoes, { type: 'told', event: endOfInverse(member.row), why });
       this.#amend(entry.id, { isTold: true });
     }
   }
@@ -316,11 +299,8 @@ class Making {
 
   // ── Operations of others ──
 
-  /** Steps whose operation another one has: they are neither told nor left. */
   #joining(): readonly Entry[] {
-    return this.#course.entries.filter(
-      ({ id, isTold, isLeft }) => !isTold && !isLeft && this.#memberOf(id) === undefined,
-    );
+    return joining(this.#course, (id) => this.#memberOf(id) !== undefined);
   }
 
   #see({ operations }: Others): void {
@@ -519,8 +499,7 @@ class Making {
   }
 
   #isSettled(): boolean {
-    const { state } = this.#standing();
-    return state === 'succeeded' || state === 'compensated' || state === 'terminated';
+    return isSagaSettled(this.#standing().state);
   }
 
   // ── The chart ──
@@ -638,16 +617,8 @@ class Making {
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
-      ...{
-        id,
-        ...as,
-        shared,
-        endOfJoined: null,
-        isLeft: false,
-        isTold: false,
-        compensationBegun: false,
-        settledAs: null,
-      },
+      ...{ id, ...as, shared, endOfJoined: null },
+      ...{ isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
     };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }
@@ -735,24 +706,31 @@ class Making {
     }
     for (const [id, those] of ofOperations) {
       if (this.#advance(id, { type: 'handed.over', handovers: those })) continue;
-      for (const handover of those) this.#answer(handover, { accepted: false, why: 'the saga has no such operation' });
+      for (const handover of those) this.#refuseUnread(handover, 'the saga has no such operation');
     }
     for (const [handover, said] of ofSaga) this.#take(handover, said);
   }
 
   #take(handover: Handover, said: SaidOfSaga | null): void {
-    if (said === null) return this.#answer(handover, { accepted: false, why: 'this version cannot read it' });
-    const answer = this.#answerTo(said);
+    if (said === null) return this.#refuseUnread(handover, 'this version cannot read it');
     const kind = said.kind === 'cancel' ? 'cancel' : said.kind === 'signal' ? 'evidence' : 'verdict';
-    this.#records.push(recordOf(kind, { ...said, ...answer, handoverId: handover.handoverId }));
-    this.#taken.push(handover.handoverId);
-    this.#answers.set(handover.handoverId, answer);
+    this.#answer(handover, this.#answerTo(said), kind, { ...said });
   }
 
-  #answer(handover: Handover, answer: HandoverAnswer): void {
-    this.#records.push(recordOf('moved', { ...answer, unread: handover.body, handoverId: handover.handoverId }));
-    this.#taken.push(handover.handoverId);
-    this.#answers.set(handover.handoverId, answer);
+  #refuseUnread(handover: Handover, why: string): void {
+    this.#answer(handover, refused(why), 'moved', { unread: handover.body });
+  }
+
+  /** Takes it, and keeps what it said with what became of it. */
+  #answer(
+    { handoverId }: Handover,
+    answer: HandoverAnswer,
+    kind: NewRecord['kind'],
+    said: Readonly<Record<string, unknown>>,
+  ): void {
+    this.#records.push(recordOf(kind, { ...said, ...answer, handoverId }));
+    this.#taken.push(handoverId);
+    this.#answers.set(handoverId, answer);
   }
 
   #answerTo(said: SaidOfSaga): HandoverAnswer {

@@ -7,7 +7,7 @@
 import type { Json } from '../domain/json.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
-import type { Effect, Kernel } from '../kernel/kernel.ts';
+import { type Effect, type Kernel, unborn } from '../kernel/kernel.ts';
 import type { Logger } from '../ports/logger.ts';
 import type {
   Due,
@@ -38,7 +38,7 @@ import { memberOf } from './alone.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';
-import { type Course, fromStoredCourse, toStoredCourse } from './saga-course.ts';
+import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
   chartTimer,
   DEADLINE,
@@ -83,7 +83,7 @@ export class SagaAggregate implements Aggregate {
 
   get timers(): readonly Timer[] {
     const { course, members } = this.#now;
-    const isMissing = course.entries.some(({ id, isTold, isLeft }) => !members.has(id) && !isTold && !isLeft);
+    const isMissing = joining(course, (id) => members.has(id)).length > 0;
     const looksNow = isMissing && course.fault === null && this.#dues[LOOK] === undefined;
     return [
       ...Object.entries(this.#dues).flatMap(([name, dueAt]) => {
@@ -98,9 +98,8 @@ export class SagaAggregate implements Aggregate {
     const { course, members } = this.#now;
     const { tenant } = this.ref;
     const operations = new Map<string, OperationRow | null>();
-    for (const { id } of course.entries) {
-      if (!members.has(id)) operations.set(id, await store.read({ tenant, id }));
-    }
+    for (const { id } of joining(course, (one) => members.has(one)))
+      operations.set(id, await store.read({ tenant, id }));
     const sagas = new Map<string, SagaRow | null>();
     for (const { row } of members.values()) {
       for (const id of contextOf(row).joined) sagas.set(id, await store.readSaga({ tenant, id }));
@@ -149,7 +148,7 @@ export function newSaga(
   input: unknown,
   kernel: Kernel,
 ): Newborn {
-  const before: SagaNow & { readonly dues: Readonly<Record<string, number>> } = {
+  const before: Before = {
     ...{ saga, kernel, ref, key: born.key, course: nothing, members: new Map(), dues: {} },
   };
   return {
@@ -169,17 +168,7 @@ export function newSaga(
 }
 
 /** Before the first turn. */
-const nothing: Course = {
-  chart: { value: {}, status: 'active', context: null, children: {}, timers: {}, generations: {}, ids: 0 },
-  entries: [],
-  compensation: null,
-  asked: null,
-  isTerminated: false,
-  isFrozen: false,
-  fault: null,
-  heard: [],
-  heldBy: [],
-};
+const nothing: Course = { ...unbegun, chart: unborn };
 
 /** The saga of a stored row. Throws what the row cannot be read for. */
 export function sagaFrom(

@@ -70,7 +70,7 @@ export function nextRest(...[ref, clock, watchers, deadline]: Parameters<typeof 
   return nextChange(ref, clock, watchers, deadline, true);
 }
 
-interface NextChange {
+export interface NextChange {
   readonly promise: Promise<void>;
   readonly forget: () => void;
 }

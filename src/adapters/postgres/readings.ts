@@ -44,20 +44,22 @@ export async function readOperationByIdentity(database: Database, identity: Iden
   );
 }
 
+/** The fields of a record, of the row `a`. */
+const recordFields = sql`
+          'revision', a.revision,
+          'n', a.n,
+          'kind', a.kind,
+          'attempt', a.number,
+          'at', ${epochMs('a.at')},
+          'body', a.body`;
+
 export async function readRecords(database: Database, ref: OperationRef): Promise<StoredRecord[]> {
   return await answers<StoredRecord>(
     database,
     'records',
     sql`
       select
-        json_build_object(
-          'revision', a.revision,
-          'n', a.n,
-          'kind', a.kind,
-          'attempt', a.number,
-          'at', ${epochMs('a.at')},
-          'body', a.body
-        )::text as answer
+        json_build_object(${recordFields})::text as answer
       from ${database.tables.attempt} a
       where a.tenant = ${ref.tenant}::text and a.subject = ${ref.id}::text
       order by a.revision, a.n`,
@@ -97,15 +99,7 @@ export async function readSagaRecords(database: Database, ref: OperationRef): Pr
     'saga-records',
     sql`
       select
-        json_build_object(
-          'revision', a.revision,
-          'n', a.n,
-          'kind', a.kind,
-          'attempt', a.number,
-          'at', ${epochMs('a.at')},
-          'body', a.body,
-          'operation', nullif(a.subject, ${ref.id}::text)
-        )::text as answer
+        json_build_object(${recordFields}, 'operation', nullif(a.subject, ${ref.id}::text))::text as answer
       from
         (
           select ${ref.id}::text as id

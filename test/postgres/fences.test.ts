@@ -14,6 +14,7 @@ import type { Database } from '../../src/adapters/postgres/executor.ts';
 import { buryWorkers, enlistWorker, renewWorker, retireWorker } from '../../src/adapters/postgres/workers.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
+import { hold, ofTenant, pausing } from './paused-claim.ts';
 import { applyOne, footprint, type Holder, holderAt, replacing, type Session, sessionAt, waits } from './sessions.ts';
 import { ACTION, birth, fresh, move } from './turns.ts';
 
@@ -434,22 +435,6 @@ const claimables: readonly (readonly [string, Claimable])[] = [
   ['that belonged to nobody, by its id,', { ...byId, make: unowned({}), unfenced: anyOwner }],
   ['that a dead worker had left, by its id,', { ...byId, make: left, unfenced: anyOwner }],
 ];
-
-/** Between what a claim has seen and its locks on rows lies, for the test, a lock that `hold` holds until it commits. */
-const PAUSE = 4_711;
-const pausing = replacing(
-  '::text::jsonb) as what',
-  `::text::jsonb) as what from pg_advisory_xact_lock_shared(${PAUSE})`,
-);
-
-const ofTenant =
-  ({ tenant }: OperationRef) =>
-  (row: OperationRef) =>
-    row.tenant === tenant;
-
-async function hold(holder: Holder): Promise<void> {
-  await holder.sql`select pg_advisory_xact_lock(${PAUSE})`;
-}
 
 describe.each(claimables)('the claim of an operation %s', (_, { make, claim, name, unfenced }) => {
   test('neither waits for somebody who holds the row nor takes it from him', async () => {

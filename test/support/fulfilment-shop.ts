@@ -18,6 +18,7 @@ import { fulfilmentAsMachine } from '../../examples/fulfilment/machine.ts';
 import { operationsAt, type Operations, type Order } from '../../examples/fulfilment/operations.ts';
 import { milliseconds } from '../../src/domain/duration.ts';
 import { evenChance } from './chance.ts';
+import { allStopped, notedIn } from './on-their-way.ts';
 import { until } from './world.ts';
 
 export type Style = 'chain' | 'machine';
@@ -89,16 +90,7 @@ export async function fulfilmentShop(style: Style): Promise<FulfilmentShop> {
     },
     async close() {
       await provider.release();
-      let stopped = false;
-      const stopping = Promise.all(all.map((each) => each.stop({ within: '1s' }))).finally(() => {
-        stopped = true;
-      });
-      await until(async () => {
-        if (stopped) return true;
-        await clock.advance('1s');
-        return null;
-      }, 'the orchestrators to stop');
-      await stopping;
+      await allStopped(all, clock);
       await provider.close();
     },
   };
@@ -106,26 +98,11 @@ export async function fulfilmentShop(style: Style): Promise<FulfilmentShop> {
 
 /** The same operations and inverses, with what they have on its way noted until it has ended or was given up. */
 function tracked(operations: Operations, onTheirWay: Set<object>): Operations {
-  const noted =
-    <Context extends { readonly abortSignal: AbortSignal }, Told>(
-      work: (context: Context) => Told | PromiseLike<Told>,
-    ) =>
-    async (context: Context): Promise<Told> => {
-      const trip = {};
-      onTheirWay.add(trip);
-      context.abortSignal.addEventListener('abort', () => onTheirWay.delete(trip));
-      try {
-        return await work(context);
-      } finally {
-        onTheirWay.delete(trip);
-      }
-    };
   const trackedOne = (operation: Operation): Operation => {
     const { options, compensate } = operation;
-    const { execute, find } = options;
     return {
       ...operation,
-      options: { ...options, execute: noted(execute), find: find === null ? null : noted(find) },
+      options: notedIn(options, onTheirWay),
       compensate:
         compensate !== null && 'operation' in compensate
           ? { ...compensate, operation: trackedOne(compensate.operation) }

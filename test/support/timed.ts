@@ -11,6 +11,7 @@ import type { Store } from '../../src/ports/store.ts';
 import { chargeCard, type ChargeOptions } from './shop.ts';
 import { counting, type CountingStore, until } from './world.ts';
 import { evenChance } from './chance.ts';
+import { allStopped, notedIn } from './on-their-way.ts';
 
 export type Charge = ReturnType<typeof chargeCard>;
 
@@ -92,16 +93,7 @@ export async function timedShop(options: TimedShopOptions = {}): Promise<TimedSh
     },
     async close() {
       await provider.release();
-      let stopped = false;
-      const stopping = Promise.all(all.map((each) => each.stop({ within: '1s' }))).finally(() => {
-        stopped = true;
-      });
-      await until(async () => {
-        if (stopped) return true;
-        await clock.advance('1s');
-        return null;
-      }, 'the orchestrators to stop');
-      await stopping;
+      await allStopped(all, clock);
       await provider.close();
     },
   };
@@ -117,25 +109,7 @@ export async function told(run: Run<unknown, string>): Promise<readonly string[]
 
 /** The same definition, with what it has on its way noted until it has ended or was given up. */
 function tracked(charge: Charge, onTheirWay: Set<object>): Charge {
-  const { execute, find } = charge.options;
-  const noted =
-    <Context extends { readonly abortSignal: AbortSignal }, Told>(
-      work: (context: Context) => Told | PromiseLike<Told>,
-    ) =>
-    async (context: Context): Promise<Told> => {
-      const trip = {};
-      onTheirWay.add(trip);
-      context.abortSignal.addEventListener('abort', () => onTheirWay.delete(trip));
-      try {
-        return await work(context);
-      } finally {
-        onTheirWay.delete(trip);
-      }
-    };
-  return {
-    ...charge,
-    options: { ...charge.options, execute: noted(execute), find: find === null ? null : noted(find) },
-  };
+  return { ...charge, options: notedIn(charge.options, onTheirWay) };
 }
 
 function deaf(charge: Charge): Charge {

@@ -185,6 +185,11 @@ const stories: readonly [Story, ...Story[]] = [
     wanted: plan.wanted.flatMap((one) => [1, 2, 3, 4].map((n) => ({ ...one, key: `${one.key}-${n}` }))),
     events: 3_000,
   }),
+  // Nobody hears of a charge, and the last attempts come due after the provider has forgotten its key.
+  bent(
+    { keyRetentionMs: 15_000, lookup: null, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 5_000, attempts: 5 },
+    { ...calm, 'reply-lost': 0.9 },
+  ),
   // The database loses what was sent while the customer changes his mind.
   bent(
     { keyRetentionMs: null, lookup: null, pauseMs: 5_000, attempts: 4 },

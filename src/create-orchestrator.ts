@@ -25,6 +25,7 @@ export function createOrchestrator(options: CreateOptions): Orchestrator {
   return orchestrate(options, {
     clock,
     random: options.random ?? systemRandom(),
+    ...(options.caller === undefined ? {} : { caller: options.caller }),
     waker: options.waker ?? localWaker(clock),
   });
 }

@@ -32,6 +32,16 @@ export type {
 export type { CancelTimer, Clock } from './ports/clock.ts';
 export type { Random } from './ports/random.ts';
 export type { Wake } from './ports/waker.ts';
+export type { Call, Caller } from './ports/caller.ts';
+export {
+  callerWithKillPoints,
+  type Durable,
+  type KillPoint,
+  killPoints,
+  type Reached,
+  type Side,
+  withKillPoints,
+} from './testing/kill-points.ts';
 export { testClock, type TestClock } from './testing/clock.ts';
 export type { Filter, Filtered, Target } from './testing/fault-proxy/connection.ts';
 export { faultProxy, type FaultProxy } from './testing/fault-proxy/fault-proxy.ts';

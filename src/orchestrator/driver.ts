@@ -9,6 +9,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { isSagacityError } from '../domain/errors.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
+import type { Call, Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
 import {
   keyOf,
@@ -53,6 +54,7 @@ export interface Surroundings {
   readonly waker: Waker;
   readonly clock: Clock;
   readonly random: Random;
+  readonly caller: Caller;
   readonly logger: Logger;
   /** Makes an aggregate of what is stored. Throws when this version cannot read it, or has no definition of it. */
   readonly aggregateFrom: (row: AnyRow) => Aggregate;
@@ -531,6 +533,7 @@ export class Driver {
         number,
         timeoutMs,
         abort,
+        call: this.#calling('request', member),
         mayLeave: () => {
           if (this.#aborted || this.#closed) return 'its orchestrator was stopping';
           if (msSince(clock, stamp) > leavesWithinMs) return 'its time to be sent had passed';
@@ -565,6 +568,11 @@ export class Driver {
     this.#track(performing);
   }
 
+  #calling(kind: Call['kind'], { ref, definition }: Member): (go: () => unknown) => unknown {
+    const call: Call = { kind, tenant: ref.tenant, operationId: ref.id, action: definition.action };
+    return (go) => this.#around.caller(call, go);
+  }
+
   #lookUp(held: Held, member: Member, generation: number): void {
     const { clock, slots, store } = this.#around;
     const live = liveOf(held, member.ref.id);
@@ -581,7 +589,8 @@ export class Driver {
         const { definition, idempotencyKey } = member;
         const { timeoutMs } = contextOf(member.row).policy;
         const input = decode(member.input);
-        const looked = { definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
+        const call = this.#calling('question', member);
+        const looked = { definition, input, idempotencyKey, timeoutMs, call, beganAt: stored.now, abort };
         const { answer, body } = await lookUp(looked, clock);
         if (this.#draining && abort.signal.aborted) return;
         this.#enqueue(held, async () => {

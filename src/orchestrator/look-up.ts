@@ -19,6 +19,8 @@ export interface LookingUp {
   /** The store's time, read before this look-up begins. */
   readonly beganAt: number;
   readonly timeoutMs: number;
+  /** Calls the look-up. */
+  readonly call: (go: () => unknown) => unknown;
   readonly abort: AbortController;
 }
 
@@ -51,11 +53,11 @@ function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): T
   return { finding: { type: 'inconclusive', reason }, body: { finding: 'inconclusive', reason, ...more } };
 }
 
-async function ask({ definition, input, idempotencyKey, abort }: LookingUp): Promise<Told> {
+async function ask({ definition, input, idempotencyKey, abort, call }: LookingUp): Promise<Told> {
   const { find } = definition.options;
   if (find === null) return unsure('the definition has no look-up');
   try {
-    return await told(definition, await find({ input, idempotencyKey, abortSignal: abort.signal }));
+    return await told(definition, await call(() => find({ input, idempotencyKey, abortSignal: abort.signal })));
   } catch (thrown) {
     return unsure('the look-up threw', { error: errorRecord(thrown) });
   }

@@ -26,6 +26,7 @@ import { operationMachine } from '../../machines/operation.ts';
 import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
+import { type Caller, directCaller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
 import type { OperationRef, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
@@ -96,6 +97,8 @@ export interface Ports {
   readonly waker: Waker;
   readonly clock: Clock;
   readonly random: Random;
+  /** Default: executors and look-ups are called. */
+  readonly caller?: Caller;
 }
 
 /** Any operation, whatever its types. */
@@ -253,7 +256,7 @@ const CLOSE_PATIENCE_MS = 1_300;
 
 export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
   const { store } = options;
-  const { clock, random, waker } = ports;
+  const { clock, random, waker, caller = directCaller } = ports;
   const logger = harmless(options.logger ?? silentLogger);
   const { operations: definitions, sagas } = registered(options.definitions);
   const actions = [...definitions.keys()];
@@ -279,7 +282,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, logger, slots, watchers, worker },
+    ...{ store, waker, clock, random, caller, logger, slots, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, { operations: definitions, sagas }),
     verifyAfterFailoverMs,
     onBacklog() {
@@ -289,7 +292,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   });
 
   const verification = new Verification({
-    ...{ store, clock, logger, driver, definitions },
+    ...{ store, clock, caller, logger, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 

@@ -21,6 +21,8 @@ export interface Attempting {
   readonly number: number;
   readonly timeoutMs: number;
   readonly abort: AbortController;
+  /** Calls the executor. */
+  readonly call: (go: () => unknown) => unknown;
   /** Null when it may leave; otherwise why it may not any more. */
   readonly mayLeave: () => string | null;
   /** What the executor brought after its time was over. */
@@ -79,15 +81,11 @@ export async function perform(attempting: Attempting, clock: Clock): Promise<Att
 
 const ABORT_GRACE_MS = 200;
 
-async function execute({ definition, input, idempotencyKey, number, abort }: Attempting): Promise<AttemptEnd> {
+async function execute({ definition, input, idempotencyKey, number, abort, call }: Attempting): Promise<AttemptEnd> {
   let outcome: unknown;
   try {
-    outcome = await definition.options.execute({
-      input,
-      idempotencyKey,
-      attempt: number,
-      abortSignal: abort.signal,
-    });
+    const context = { input, idempotencyKey, attempt: number, abortSignal: abort.signal };
+    outcome = await call(() => definition.options.execute(context));
   } catch (thrown) {
     return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });
   }

@@ -8,6 +8,7 @@ import { decode } from '../domain/codec.ts';
 import { isSagacityError } from '../domain/errors.ts';
 import type { Operation } from '../define/operation.ts';
 import type { LookupAnswer } from '../../machines/operation.ts';
+import type { Caller } from '../ports/caller.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store.ts';
@@ -19,6 +20,7 @@ import { contextOf, fromStored } from './row.ts';
 export interface Verifying {
   readonly store: Store;
   readonly clock: Clock;
+  readonly caller: Caller;
   readonly logger: Logger;
   readonly driver: Driver;
   readonly definitions: ReadonlyMap<string, Operation>;
@@ -131,7 +133,7 @@ export class Verification {
 
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
   async #ask(row: OperationRow, since: Since): Promise<boolean> {
-    const { clock, driver, definitions } = this.#around;
+    const { clock, caller, driver, definitions } = this.#around;
     const { id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
@@ -141,7 +143,9 @@ export class Verification {
     this.#asking.add(abort);
     try {
       const { timeoutMs } = contextOf(fromStored(row)).policy;
-      const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
+      const asked = { kind: 'question', tenant: row.tenant, operationId: id, action: row.action } as const;
+      const call = (go: () => unknown) => caller(asked, go);
+      const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, call, beganAt, abort };
       const { answer } = await lookUp(looked, clock);
       if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
       const { to, said } = addressed(row, { kind: 'verification', ...since, ...answer });

@@ -22,7 +22,8 @@ const usage = `Usage: npm run sim -- [--schedules N] [--first SEED] [--json]
 
 Plays schedules of the whole library in virtual time, with orders that stand alone and sagas of random shape: workers
 that are killed, frozen, stopped and started, a database that loses requests, replies and commits, wakes that are lost
-and forged, providers that do it and hang up, callers that ask twice, and persons who decide. Every rule is checked after every step; then all is healed, and everything has to end.
+and forged, providers that do it and hang up, callers that ask twice, and persons who decide. Every rule is checked
+after every step; then all is healed, and everything has to end.
 
   --schedules N   how many (default 2000); those of test/seeds.json come first
   --first SEED    the first of their seeds (default SAGACITY_SEED, or 1)

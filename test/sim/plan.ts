@@ -190,6 +190,14 @@ const stories: readonly [Story, ...Story[]] = [
     { keyRetentionMs: 15_000, lookup: null, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 5_000, attempts: 5 },
     { ...calm, 'reply-lost': 0.9 },
   ),
+  // The books do not show a request that is on its way, and that arrives once its key is forgotten.
+  bent(
+    {
+      ...{ keyRetentionMs: 3_000, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 100, attempts: 4 },
+      lookup: { visibleWithinMs: 500, arrivalLimitMs: 15_000, everyMs: 500, giveUpAfterMs: 105_000 },
+    },
+    { ...calm, 'late-arrival': 0.6 },
+  ),
   // The database loses what was sent while the customer changes his mind.
   bent(
     { keyRetentionMs: null, lookup: null, pauseMs: 5_000, attempts: 4 },

@@ -7,15 +7,15 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { DefectUnusable } from '../zoo/defect.ts';
-import { planOf } from './plan.ts';
+import { type Cast, SAGAS_EACH } from './plan.ts';
 import { playAll, PlayersFailed, type Progress } from './players.ts';
 import { rowOf, rowText, summaryOf, tableOf, verdictOn } from './report.ts';
 import { play } from './schedule.ts';
 import { Tally } from './tally.ts';
 import { zoo, zooRowText, zooVerdict } from './zoo.ts';
 
-const usage = `Usage: npm run sim -- [--schedules N] [--first SEED] [--json]
-       npm run sim -- --seed SEED
+const usage = `Usage: npm run sim -- [--schedules N] [--first SEED] [--sagas] [--json]
+       npm run sim -- --seed SEED [--sagas]
        npm run sim -- --zoo [NAME ...] [--json]
        npm run sim -- --guarantees [--json]
        npm run sim -- --exhaustive [--json]
@@ -28,6 +28,7 @@ after every step; then all is healed, and everything has to end.
   --schedules N   how many (default 2000); those of test/seeds.json come first
   --first SEED    the first of their seeds (default SAGACITY_SEED, or 1)
   --seed SEED     plays this one and prints everything that happens in it
+  --sagas         schedules of ${SAGAS_EACH} sagas and nothing else
   --zoo           puts each defect of test/zoo/defects in, and plays until it is caught; NAMEs choose some of them
   --guarantees    breaks each guarantee of the README once; its specification must fail
   --exhaustive    every order of what can happen to one operation, two workers, at most two crashes
@@ -57,7 +58,9 @@ async function main(args: readonly string[]): Promise<void> {
   process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
   try {
     const ok =
-      options.seed === null ? await (options.zoo ? tryZoo(options) : playMany(options)) : await show(options.seed);
+      options.seed === null
+        ? await (options.zoo ? tryZoo(options) : playMany(options))
+        : await show(options.seed, options.cast);
     process.exitCode = ok ? 0 : 1;
   } catch (error) {
     if (!(error instanceof PlayersFailed || error instanceof DefectUnusable)) throw error;
@@ -70,6 +73,7 @@ interface Options {
   readonly schedules: number;
   readonly first: number;
   readonly seed: number | null;
+  readonly cast: Cast;
   readonly processes: number;
   readonly zoo: boolean;
   readonly names: readonly string[];
@@ -87,7 +91,7 @@ function readOptions(args: readonly string[]): Options | null {
         first: { type: 'string', default: process.env['SAGACITY_SEED'] ?? '1' },
         seed: { type: 'string' },
         processes: { type: 'string', default: String(availableParallelism()) },
-        ...{ zoo: flag, json: flag, help: flag },
+        ...{ sagas: flag, zoo: flag, json: flag, help: flag },
       },
     });
     if (values.help) {
@@ -99,6 +103,7 @@ function readOptions(args: readonly string[]): Options | null {
       schedules: wholeNumber('--schedules', values.schedules),
       first: wholeNumber('--first', values.first),
       seed: values.seed === undefined ? null : wholeNumber('--seed', values.seed),
+      cast: values.sagas ? 'sagas' : 'all',
       processes: wholeNumber('--processes', values.processes),
       ...{ zoo: values.zoo, names: positionals, json: values.json },
     };
@@ -115,15 +120,15 @@ function wholeNumber(option: string, text: string): number {
   throw new Error(`${option} is "${text}", and must be a whole number from 1 on.`);
 }
 
-async function playMany({ schedules, first, processes, json }: Options): Promise<boolean> {
-  const kept = await keptSeeds();
+async function playMany({ schedules, first, cast, processes, json }: Options): Promise<boolean> {
+  const kept = cast === 'all' ? await keptSeeds() : [];
   const seeds = [...kept, ...Array.from({ length: schedules }, (_, index) => first + index)];
   const began = performance.now();
   const told = teller(seeds.length, began);
-  const whole = await playAll({ seeds, processes, onProgress: told });
+  const whole = await playAll({ seeds, cast, processes, onProgress: told });
   const ms = performance.now() - began;
-  const summary = summaryOf(whole, { firstSeed: first, processes, ms });
-  for (const broken of whole.broken) print(json ? JSON.stringify(rowOf(broken)) : rowText(broken));
+  const summary = summaryOf(whole, { firstSeed: first, cast, processes, ms });
+  for (const broken of whole.broken) print(json ? JSON.stringify(rowOf(broken, cast)) : rowText(broken, cast));
   if (json) print(JSON.stringify(summary));
   else print(`${tableOf(summary)}\n\n${verdictOn(summary, ms)}`);
   return summary.ok;
@@ -151,9 +156,9 @@ function teller(total: number, began: number): (so: Progress) => boolean {
   };
 }
 
-async function show(seed: number): Promise<boolean> {
-  const { account, violation, events, hash } = await play(seed, new Tally());
-  print(JSON.stringify(planOf(seed), null, 2));
+async function show(seed: number, cast: Cast): Promise<boolean> {
+  const { plan, account, violation, events, hash } = await play(seed, new Tally(), cast);
+  print(JSON.stringify(plan, null, 2));
   print(account.join('\n'));
   if (violation === null) print(`Seed ${seed} broke no rule (${events} events, trace ${hash}).`);
   else print(`Seed ${seed} broke ${violation.invariant}: ${violation.message}`);

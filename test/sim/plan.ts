@@ -7,7 +7,7 @@
 
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault, faults } from './faults.ts';
-import { type SagasPlan, sagasOf } from './saga-plan.ts';
+import { drawnSagas, type SagasPlan, sagasOf } from './saga-plan.ts';
 
 /** What may stay broken when everything else is healed. */
 export const forEver = [
@@ -71,8 +71,24 @@ export interface Plan {
 
 const kinds = ['keyed and looked up', 'keyed', 'looked up', 'neither'] as const;
 
+/** What is played: orders that stand alone and sagas, or sagas and nothing else. */
+export type Cast = 'all' | 'sagas';
+
+/** As many sagas are in one schedule where there is nothing else. */
+export const SAGAS_EACH = 8;
+
 /** Draws the plan of a seed. The same seed gives the same plan. */
-export function planOf(seed: number): Plan {
+export function planOf(seed: number, cast: Cast = 'all'): Plan {
+  return cast === 'all' ? planOfAll(seed) : planOfSagas(seed);
+}
+
+function planOfSagas(seed: number): Plan {
+  const plan = planOfAll(seed);
+  const sagas = drawnSagas(seeded(seed), SAGAS_EACH, promisedBy);
+  return { ...plan, wanted: [], sagas, rates: { ...plan.rates, ...sagas.rates } };
+}
+
+function planOfAll(seed: number): Plan {
   const chance = seeded(seed);
   const sagas = sagasOf(seed, promisedBy);
   const alone = drawn(seed, chance);

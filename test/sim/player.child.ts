@@ -3,12 +3,14 @@
  * what was wrong. Nothing of one schedule reaches the next, so that it does not matter which process plays it.
  */
 
+import type { Cast } from './plan.ts';
 import { play } from './schedule.ts';
 import { type Counts, Tally } from './tally.ts';
 
 /** Seeds to be played, in this order. */
 export interface Assignment {
   readonly seeds: readonly number[];
+  readonly cast: Cast;
 }
 
 /** A rule that a schedule broke. */
@@ -46,7 +48,7 @@ process.on('message', (message) => {
   void perform(message as Assignment).then((performance) => process.send?.(performance));
 });
 
-async function perform({ seeds }: Assignment): Promise<Performance> {
+async function perform({ seeds, cast }: Assignment): Promise<Performance> {
   const tally = new Tally();
   const hashes: string[] = [];
   const broken: Broken[] = [];
@@ -54,7 +56,7 @@ async function perform({ seeds }: Assignment): Promise<Performance> {
   for (const seed of seeds) {
     playing = seed;
     loose = null;
-    const played = await play(seed, tally);
+    const played = await play(seed, tally, cast);
     // Node tells of promises that failed once everything else has been done.
     await new Promise<void>((resolve) => void setImmediate(resolve));
     hashes.push(played.hash);

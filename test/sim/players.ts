@@ -7,11 +7,14 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { nodeArguments } from '../zoo/plant.ts';
+import type { Cast } from './plan.ts';
 import type { Assignment, Broken, Performance } from './player.child.ts';
 import { type Counts, sumOf, Tally } from './tally.ts';
 
 export interface Playing {
   readonly seeds: readonly number[];
+  /** Default: all. */
+  readonly cast?: Cast;
   readonly processes: number;
   /** Added to the environment of the players. */
   readonly env?: Readonly<Record<string, string>>;
@@ -49,9 +52,15 @@ process.once('exit', () => {
 const script = fileURLToPath(new URL('player.child.ts', import.meta.url));
 
 /** Plays all seeds, or as many as `onProgress` lets it. */
-export async function playAll({ seeds, processes, env = {}, onProgress = () => true }: Playing): Promise<Whole> {
+export async function playAll({
+  seeds,
+  cast = 'all',
+  processes,
+  env = {},
+  onProgress = () => true,
+}: Playing): Promise<Whole> {
   const ranges: Assignment[] = [];
-  for (let from = 0; from < seeds.length; from += RANGE) ranges.push({ seeds: seeds.slice(from, from + RANGE) });
+  for (let from = 0; from < seeds.length; from += RANGE) ranges.push({ seeds: seeds.slice(from, from + RANGE), cast });
   const performances: (Performance | undefined)[] = ranges.map(() => undefined);
   let next = 0;
   let goesOn = true;

@@ -14,7 +14,7 @@ import { Course, type Violation } from './course.ts';
 import { Database } from './database.ts';
 import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
-import { type Plan, planOf, type Promised } from './plan.ts';
+import { type Cast, type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
 import { stepsIn } from './saga-plan.ts';
 import { labelOf } from './saga-watch.ts';
@@ -33,8 +33,8 @@ export interface Played {
 }
 
 /** Carries out the schedule of a seed, counting into `tally`. */
-export function play(seed: number, tally: Tally): Promise<Played> {
-  return playPlan(planOf(seed), tally);
+export function play(seed: number, tally: Tally, cast: Cast = 'all'): Promise<Played> {
+  return playPlan(planOf(seed, cast), tally);
 }
 
 /** Carries out one plan, whoever drew it. */

@@ -23,6 +23,8 @@ export interface Wish {
   readonly subject: string;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When an operator wants it taken back; null: nobody does. */
+  readonly takenBackAtMs: number | null;
   /** Whether its story is read once it has been told. */
   readonly isRead: boolean;
   /** How it ended, as its caller was told. */
@@ -65,13 +67,14 @@ export class Caller {
 
   begin(): void {
     const { agenda, chance } = this.#course;
-    const { atMs, terminatesAtMs } = this.#wish;
+    const { atMs, terminatesAtMs, takenBackAtMs } = this.#wish;
     agenda.after(atMs, () => this.#submit());
     if (this.#course.strikes('conflict')) agenda.after(chance.between(0, 30_000), () => this.#conflict());
     for (let times = 0; times < CANCELS_MAX && this.#course.strikes('cancel'); times += 1) {
       agenda.after(atMs + chance.logBetween(10, 40_000), () => this.#cancel());
     }
-    if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#terminate());
+    if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#instruct('terminate'));
+    if (takenBackAtMs !== null) agenda.after(takenBackAtMs, () => this.#instruct('compensate'));
   }
 
   /** Submits once more, now that all is well: the answer must be the one it was given before. */
@@ -183,17 +186,18 @@ export class Caller {
       );
   }
 
-  #terminate(): void {
+  /** The operator ends it as it stands, or takes it back, if it is so far. */
+  #instruct(what: 'terminate' | 'compensate'): void {
     const process = this.#anybody();
     const id = this.#id;
     if (process === null || id === null || id === '') return;
-    this.#course.tell('person', `terminates ${this.subject}`);
-    process.orchestrator.operator
-      .terminate(id, { tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 })
-      .catch((error: unknown) => {
-        const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
-        if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated('terminate', messageOf(error));
-      });
+    this.#course.tell('person', `wants to ${what} ${this.subject}`);
+    process.orchestrator.operator[what](id, {
+      ...{ tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 },
+    }).catch((error: unknown) => {
+      const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
+      if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated(what, messageOf(error));
+    });
   }
 
   /** A fail-over took it with it. */

@@ -8,6 +8,7 @@
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault, faults } from './faults.ts';
 import { type SagasPlan, sagasOf } from './saga-plan.ts';
+import { later } from './later-plan.ts';
 
 /** What may stay broken when everything else is healed. */
 export const forEver = [
@@ -78,7 +79,7 @@ export function planOf(seed: number): Plan {
   const alone = drawn(seed, chance);
   const concurrency = sagas.concurrency ?? alone.concurrency;
   const plan = { ...alone, sagas, concurrency, rates: { ...alone.rates, ...sagas.rates } };
-  return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
+  return later(chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan);
 }
 
 function drawn(seed: number, chance: Chance): Omit<Plan, 'sagas'> {

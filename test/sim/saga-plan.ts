@@ -48,6 +48,8 @@ export interface WantedSaga {
   readonly atMs: number;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When an operator wants it taken back, whatever has become of it; null: nobody does. */
+  readonly takenBackAtMs: number | null;
 }
 
 export interface SagasPlan {
@@ -103,6 +105,7 @@ export function drawnSagas(
       key: `travel-${index + 1}`,
       atMs,
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
+      takenBackAtMs: null,
     };
   });
   const plan = { promised, rates: {}, concurrency: null, shapes, wanted };

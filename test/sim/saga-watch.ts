@@ -35,7 +35,7 @@ interface Booking {
 
 /** As much of a saga's snapshot as is read here. */
 interface Stored {
-  readonly compensation: { readonly cause: { readonly code: string } } | null;
+  readonly compensation: { readonly cause: { readonly code: string }; readonly isPartial: boolean } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
   readonly entries: readonly { readonly id: string; readonly isLeft: boolean }[];
@@ -51,6 +51,10 @@ interface Remembered {
   readonly decided: Set<string>;
   /** Steps of which a person has stated what they brought. */
   readonly stated: Set<string>;
+  /** A person has said that what it did is to be taken back, after it had settled. */
+  isTakenBackAtWord: boolean;
+  /** A person has said not to wait for what is in doubt. */
+  isTakenBackInPart: boolean;
   /** Callers were told that it will be taken back; `withPivot`: while it was open whether the pivot succeeds. */
   cancelled: 'no' | 'yes' | 'with-pivot';
   /** Callers were told that it is too late for that. */
@@ -149,7 +153,9 @@ export class SagaWatch {
       if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${label} changed`);
     }
     if (row.generation < before.generation) this.#wrong('I5', `the generation of ${label} went back`);
-    if (isSagaSettled(before.state) && (row.state !== before.state || !isDeepStrictEqual(row.output, before.output))) {
+    const isReopened = before.state !== 'compensated' && hasWord(turn, 'compensate');
+    const isMoved = row.state !== before.state && !isReopened;
+    if (isSagaSettled(before.state) && (isMoved || !isDeepStrictEqual(row.output, before.output))) {
       this.#wrong('I6', `${label} was ${before.state} and became ${row.state}`);
     }
     if (turn === null) this.#checkClaim(verb, args, before, row);
@@ -179,7 +185,7 @@ export class SagaWatch {
     if (row.generation <= before.generation) this.#wrong('I5', `a claim left the generation of ${label}`);
     if (before.owner === null) return;
     tally.met('saga: taken over from a worker that died');
-    if (this.#bookingsOf(row).some(isBeingTakenBack)) tally.met('saga: taken over while it is taking back');
+    if (this.#bookingsOf(row).some(isUndone)) tally.met('saga: taken over while it is taking back');
   }
 
   #checkNextStep(row: KeptSaga): void {
@@ -260,14 +266,19 @@ export class SagaWatch {
     const open = others.find(({ row: { state }, ...other }) =>
       isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
     );
-    if (open !== undefined) this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
+    const isPartial = remembered.isTakenBackInPart && stored.compensation?.isPartial === true;
+    if (open !== undefined && !isPartial) {
+      this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
+    }
+    if (open !== undefined) this.#course.tally.met('saga: taken back in part while something is in doubt');
     const { pivot, compensation } = this.#shapeOf(row);
     const passed = others.find(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
-    if (passed !== undefined) this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
+    if (passed !== undefined && !remembered.isTakenBackAtWord)
+      this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
     if (compensation === 'parallel') return;
     const place = remembered.settled.get(original.row.id) ?? 0;
     for (const other of others) {
-      if (isBeingTakenBack(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
+      if (isUndone(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
       const isOwed = other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
       if (isOwed && (remembered.settled.get(other.row.id) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
@@ -380,7 +391,10 @@ export class SagaWatch {
     const remembered = this.#of(row);
     const before = remembered.told;
     remembered.told = result;
-    if (this.#failovers === 0 && before !== null && !isDeepStrictEqual(before, result)) {
+    // What an operator has taken back, or has begun to and ended as it stood, is told so from then on.
+    const isReopened = remembered.isTakenBackAtWord && before?.status !== 'compensated';
+    const isOtherwise = before !== null && !isDeepStrictEqual(before, result) && !isReopened;
+    if (this.#failovers === 0 && isOtherwise) {
       this.#wrong('I14', `callers were told different things about ${labelOf(row)}`);
     }
     const shape = this.#shapeOf(row);
@@ -451,6 +465,7 @@ export class SagaWatch {
           readonly outcome?: { readonly type: string };
         };
       };
+      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
@@ -475,6 +490,25 @@ export class SagaWatch {
     }
   }
 
+  #noteTakeBack(accepted: boolean, row: KeptSaga, stored: Stored): void {
+    const { tally } = this.#course;
+    const remembered = this.#of(row);
+    const state = this.#before.get(keyOf(row))?.state ?? null;
+    if (!accepted) {
+      tally.met('saga: not taken back at a person’s word, since it had not settled');
+      // What has succeeded, or was ended as it stood, can be taken back.
+      if (state !== null && isSagaSettled(state)) this.#wrong('I10', `${labelOf(row)} is ${state}, and not taken back`);
+      return;
+    }
+    if (state === 'succeeded' || state === 'terminated') {
+      remembered.isTakenBackAtWord = true;
+      tally.met(`saga: taken back at a person’s word after it was ${state}`);
+    } else if (stored.compensation !== null && stored.compensation.cause.code !== 'requested') {
+      remembered.isTakenBackInPart = true;
+    } else if (!remembered.isTakenBackAtWord && state !== 'compensated')
+      this.#wrong('I10', `${labelOf(row)} is ${state ?? 'new'}, and said to be taken back`);
+  }
+
   #noteCancel(
     accepted: boolean,
     was: Stored | null,
@@ -495,7 +529,9 @@ export class SagaWatch {
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
       if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
-      if (pivotWas?.state === 'succeeded') this.#wrong('I10', `${labelOf(row)} was cancelled after its pivot`);
+      if (pivotWas?.state === 'succeeded' && !remembered.isTakenBackAtWord) {
+        this.#wrong('I10', `${labelOf(row)} was cancelled after its pivot`);
+      }
       return;
     }
     remembered.refusedToCancel = true;
@@ -577,6 +613,8 @@ export class SagaWatch {
       }
       remembered.decided.clear();
       remembered.stated.clear();
+      remembered.isTakenBackAtWord = false;
+      remembered.isTakenBackInPart = false;
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
     }
@@ -607,6 +645,8 @@ export class SagaWatch {
       begun: new Set(),
       decided: new Set(),
       stated: new Set(),
+      isTakenBackAtWord: false,
+      isTakenBackInPart: false,
       cancelled: 'no',
       refusedToCancel: false,
       told: null,
@@ -634,6 +674,11 @@ export function labelOf({ tenant, name, key }: Pick<KeptSaga, 'tenant' | 'name' 
   return `${tenant}/${name}/${key}`;
 }
 
+/** The saga is to be taken back, and that is not done yet. */
+export function isBeingTakenBack(saga: KeptSaga): boolean {
+  return !isSagaSettled(saga.state) && storedIn(saga).compensation !== null;
+}
+
 function storedIn({ snapshot }: KeptSaga): Stored {
   // Written by the turns of sagas.
   return decode(snapshot) as Stored;
@@ -653,7 +698,8 @@ function hasEnded({ row: { state } }: Booking): boolean {
   return isSettled(state) || state === 'compensating';
 }
 
-function isBeingTakenBack({ row: { state, reason } }: Booking): boolean {
+/** Its inverse is under way, or was refused. */
+function isUndone({ row: { state, reason } }: Booking): boolean {
   return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
 }
 
@@ -664,6 +710,12 @@ function isOpen({ row: { state }, begun }: { readonly row: Pick<Kept, 'state'>; 
 
 function isInDoubt(state: Kept['state']): boolean {
   return state === 'unknown' || state === 'reconciling';
+}
+
+/** Whether a turn heeds such a word of a person. */
+function hasWord(turn: SagaTurn | null, kind: string): boolean {
+  const said = (turn?.records ?? []).map(({ body }) => decode(body) as { kind?: string; accepted?: boolean });
+  return said.some((one) => one.kind === kind && one.accepted === true);
 }
 
 function isSent(row: Kept | null): boolean {

@@ -81,6 +81,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       atMs,
       subject,
       terminatesAtMs: null,
+      takenBackAtMs: null,
       isRead: false,
       told,
       cancelled: () => {},

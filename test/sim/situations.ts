@@ -61,6 +61,10 @@ const ofSagas = [
   'saga: an inverse refused',
   'saga: taken back by hand',
   'saga: left standing',
+  'saga: taken back at a person’s word after it was succeeded',
+  'saga: taken back at a person’s word after it was terminated',
+  'saga: not taken back at a person’s word, since it had not settled',
+  'saga: taken back in part while something is in doubt',
   'saga: cancelled',
   'saga: cancelled too late',
   'saga: cancelled while the pivot is under way',
@@ -89,7 +93,6 @@ export const notYet: readonly string[] = [
   'pruning during use (operator)',
   'an operation that several sagas share (joining)',
   'events from outside for a machine by hand (signals)',
-  'a settled saga taken back at a person’s word (operator)',
   'a definition that is at fault, and is repaired (versions)',
   'a saga submitted in a transaction of the caller’s (the simulated store has none)',
 ];

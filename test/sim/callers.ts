@@ -112,7 +112,8 @@ export class Caller {
           this.#id = '';
           return;
         }
-        if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
+        if (this.#isOfDefinition(error)) this.#course.tally.met('saga: not begun, since its definition is at fault');
+        else if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
         again(chance.between(100, 3_000));
       },
     );
@@ -166,7 +167,9 @@ export class Caller {
       },
       (error: unknown) => {
         if (isSagacityError(error, 'IDEMPOTENCY_CONFLICT')) this.#course.tally.met('submission: conflict');
-        else if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
+        else if (!isExpected(error) && !this.#isOfDefinition(error)) {
+          this.#course.violated('submit', messageOf(error));
+        }
       },
     );
   }
@@ -198,6 +201,12 @@ export class Caller {
       const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
       if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated(what, messageOf(error));
     });
+  }
+
+  /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
+  #isOfDefinition(error: unknown): boolean {
+    const isRefused = isSagacityError(error, 'DEFINITION_INVALID') || isSagacityError(error, 'INPUT_INVALID');
+    return isRefused && this.#course.plan.sagas.brokenAt !== null;
   }
 
   /** A fail-over took it with it. */

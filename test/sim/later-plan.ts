@@ -6,13 +6,16 @@
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault } from './faults.ts';
 import type { Plan, Promised } from './plan.ts';
-import { inverseOf } from './saga-plan.ts';
+import { inverseOf, places } from './saga-plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
-const STREAM = 0x1f_3d_5b_79;
+const STREAM = 0xfa_bc_f3_47;
 
 /** The share of the seeds that tell one of the stories. */
 const SHARE = 0.1;
+
+/** The share of the other seeds with sagas in which these do what they did not do at first. */
+const NEWS = 0.8;
 
 type Story = (plan: Plan) => Plan;
 
@@ -24,8 +27,19 @@ export function later(plan: Plan): Plan {
 
 /** What sagas did not do at first. */
 function withNews(plan: Plan, chance: Chance): Plan {
-  if (plan.sagas.wanted.length === 0) return plan;
-  return chance.is(0.4) ? takenBackLater(plan, chance) : plan;
+  if (!chance.is(NEWS) || plan.sagas.wanted.length === 0) return plan;
+  const news = [chance.is(0.45) ? takenBackLater : null, chance.is(0.35) ? broken : null];
+  return news.reduce<Plan>((bent, bend) => bend?.(bent, chance) ?? bent, plan);
+}
+
+/** Where every saga can be broken. */
+const frequentPlaces = ['an input', 'what an input holds', 'an inverse'] as const;
+
+/** Some processes have definitions that are at fault, until everything is repaired. */
+function broken(plan: Plan, chance: Chance): Plan {
+  const brokenAt = chance.is(0.7) ? chance.oneOf(frequentPlaces) : chance.oneOf(places);
+  const rates = { ...plan.rates, 'broken-definition': chance.between(0.3, 0.9) };
+  return { ...plan, rates, sagas: { ...plan.sagas, brokenAt } };
 }
 
 /** Operators have what was done taken back, whatever has become of it by then. */

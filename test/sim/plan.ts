@@ -215,7 +215,7 @@ function ratesOf(chance: Chance): Readonly<Record<Fault, number>> {
     return [fault, chance.is(0.5) ? chance.logBetween(from, to) : 0];
   });
   // The names come from the list itself.
-  return Object.fromEntries(drawn) as Record<Fault, number>;
+  return { ...Object.fromEntries(drawn), 'broken-definition': 0 } as Record<Fault, number>;
 }
 
 /** What the provider of this name promises. */

@@ -60,12 +60,26 @@ export interface SagasPlan {
   readonly concurrency: number | null;
   readonly shapes: readonly SagaShape[];
   readonly wanted: readonly WantedSaga[];
+  /** Where the definitions of a broken process are broken. */
+  readonly brokenAt: BrokenAt | null;
 }
+
+/** The functions of an author in which something can throw: of a step's input, of a chart, of what takes a step back. */
+export const places = [
+  'an input',
+  'what an input holds',
+  'an inverse',
+  'a first input',
+  'a guard',
+  'an assignment',
+] as const;
+
+export type BrokenAt = (typeof places)[number];
 
 type Some<Item> = readonly [Item, ...Item[]];
 
 export const noSagas: SagasPlan = {
-  ...{ promised: [], rates: {}, concurrency: null, shapes: [], wanted: [] },
+  ...{ promised: [], rates: {}, concurrency: null, shapes: [], wanted: [], brokenAt: null },
 };
 
 /** The share of the seeds that have sagas. */
@@ -108,7 +122,7 @@ export function drawnSagas(
       takenBackAtMs: null,
     };
   });
-  const plan = { promised, rates: {}, concurrency: null, shapes, wanted };
+  const plan = { promised, rates: {}, concurrency: null, shapes, wanted, brokenAt: null };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 

@@ -7,14 +7,21 @@ import { assign, setup } from 'xstate';
 import type { Operation } from '../../src/define/operation.ts';
 import { type Saga, saga, typed } from '../../src/index.ts';
 import { actorsFrom } from '../../src/xstate.ts';
-import { inverseOf, type SagaShape, type SagasPlan, type StepPlan, stepsIn } from './saga-plan.ts';
+import { type BrokenAt, inverseOf, type SagaShape, type SagasPlan, type StepPlan, stepsIn } from './saga-plan.ts';
 import type { Charged, Order } from './shop.ts';
 
 /** Makes the operation of an action, taken back by another one if there is one. */
 export type Operations = (action: string, inverse: Operation | null) => Operation;
 
+/** Whether the functions of the author are broken there. */
+export type IsBroken = (where: BrokenAt) => boolean;
+
 /** The sagas of the plan by name, with their operations made by `operationOf`. */
-export function sagasFor({ shapes, promised }: SagasPlan, operationOf: Operations): ReadonlyMap<string, Saga> {
+export function sagasFor(
+  { shapes, promised }: SagasPlan,
+  operationOf: Operations,
+  isBroken: IsBroken,
+): ReadonlyMap<string, Saga> {
   const inverses = new Map(
     promised
       .filter(({ action }) => promised.some((other) => inverseOf(other.action) === action && other.action !== action))
@@ -31,7 +38,10 @@ export function sagasFor({ shapes, promised }: SagasPlan, operationOf: Operation
     return operation;
   };
   return new Map(
-    shapes.map((shape) => [shape.name, shape.written === 'chain' ? chainOf(shape, named) : byHand(shape, named)]),
+    shapes.map((shape) => {
+      const made = shape.written === 'chain' ? chainOf(shape, named, isBroken) : byHand(shape, named, isBroken);
+      return [shape.name, made];
+    }),
   );
 }
 
@@ -95,11 +105,11 @@ function optionsOf({ withinMs, compensation }: SagaShape) {
   };
 }
 
-function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
   const step = (verbs: Verbs, { name, action, hasInverse, onFailed }: StepPlan, isForward: boolean): Verbs => {
     const way = isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
-    return verbs.step(name, operationOf(action), bookingOf(shape, name), way);
+    return verbs.step(name, operationOf(action), bookingOf(shape, name, isBroken), way);
   };
   // The builder's types grow with each literal verb, and these are drawn.
   let verbs = saga(shape.name, optionsOf(shape)) as unknown as Verbs;
@@ -108,7 +118,7 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): 
     if (part.type === 'step') {
       verbs =
         part.name === shape.pivot
-          ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name))
+          ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name, isBroken))
           : step(verbs, part, isForward);
     } else {
       verbs = verbs.parallel(part.name, (branch) =>
@@ -126,18 +136,32 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): 
 }
 
 /** The step's input: the order, with the receipts of everything that was booked before. */
-function bookingOf({ name }: Pick<SagaShape, 'name'>, step: string): (known: Known) => Order {
+function bookingOf(shape: SagaShape, step: string, isBroken: IsBroken): (known: Known) => Order {
+  const { name } = shape;
+  const steps = stepsIn(shape);
+  const isLater = steps.length > 1 && step === steps.at(-1)?.name;
   return ({ input, ...outputs }) => {
+    if (step === steps[0]?.name) refuseBroken(isBroken, 'a first input');
+    if (isLater) refuseBroken(isBroken, 'an input');
     const order = input as Order;
+    const isUnkept = isLater && isBroken('what an input holds');
+    const unkept = isUnkept ? { placed: NEVER_KEPT as unknown as Date } : {};
     // What a person stated in the place of an output looks like one.
     const receipts = Object.values(outputs).map((output) => (output as Charged | undefined)?.receipt);
-    return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined };
+    return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined, ...unkept };
   };
+}
+
+/** No store can keep it. */
+const NEVER_KEPT = () => 'placed at some time';
+
+function refuseBroken(isBroken: IsBroken, where: BrokenAt): void {
+  if (isBroken(where)) throw new Error(`${where} is broken`);
 }
 
 const takesNothingBack = 'what is refused is tried again, and what is left is taken back by itself';
 
-function byHand(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+function byHand(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const { name, written, patienceMs } = shape;
   const operations = Object.fromEntries(stepsIn(shape).map((step) => [step.name, operationOf(step.action)]));
   const machine = setup({
@@ -145,12 +169,26 @@ function byHand(shape: SagaShape, operationOf: (action: string) => Operation): S
     types: { context: {} as Context, input: {} as Order },
     actors: actorsFrom(operations),
     delays: { patience: patienceMs },
-    guards: { mayTryAgain: ({ context }) => context.tries < TRIES_MAX },
-    actions: { countTry: assign({ tries: ({ context }) => context.tries + 1 }) },
+    guards: {
+      mayTryAgain({ context }) {
+        refuseBroken(isBroken, 'a guard');
+        return context.tries < TRIES_MAX;
+      },
+    },
+    actions: {
+      noteEnd: assign(() => {
+        refuseBroken(isBroken, 'an assignment');
+        return {};
+      }),
+      countTry: assign(({ context }) => {
+        refuseBroken(isBroken, 'an assignment');
+        return { tries: context.tries + 1 };
+      }),
+    },
   }).createMachine({
     id: name,
     context: ({ input: order }: { readonly input: Order }) => ({ order, tries: 1 }),
-    ...waysOf(shape, written),
+    ...waysOf(shape, written, isBroken),
     // XState reads the types of states from literals, and these are chosen.
   } as never);
   // The operations' names are drawn, so that the compiler does not know which there are.
@@ -167,15 +205,15 @@ interface Context {
 const TRIES_MAX = 2;
 
 /** Where the machine begins, and its states. */
-function waysOf(shape: SagaShape, written: SagaShape['written']): object {
+function waysOf(shape: SagaShape, written: SagaShape['written'], isBroken: IsBroken): object {
   const booking = (step: string, onDone: string, onError: unknown = `#${shape.name}.giveUp`) => {
-    const made = bookingOf(shape, step);
+    const made = bookingOf(shape, step, isBroken);
     const input = ({ context }: { readonly context: Context }) => made({ input: context.order });
     return { invoke: { id: step, src: step, input, onDone, onError } };
   };
   const ends = {
     last: booking('last', 'booked'),
-    giveUp: { invoke: { src: 'compensate', onDone: 'givenUp' } },
+    giveUp: { invoke: { src: 'compensate', onDone: { target: 'givenUp', actions: 'noteEnd' } } },
     booked: { type: 'final' },
     givenUp: { type: 'final' },
   };

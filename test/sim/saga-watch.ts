@@ -33,12 +33,25 @@ interface Booking {
   readonly step: StepPlan;
 }
 
+/** What of a chart waits for an operation. */
+interface Actor {
+  readonly generation: number;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly isLeft: boolean;
+  readonly actor: (Actor & { readonly id: string }) | null;
+}
+
 /** As much of a saga's snapshot as is read here. */
 interface Stored {
   readonly compensation: { readonly cause: { readonly code: string }; readonly isPartial: boolean } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
-  readonly entries: readonly { readonly id: string; readonly isLeft: boolean }[];
+  readonly entries: readonly Entry[];
+  readonly fault: { readonly times: number } | null;
+  readonly chart: { readonly children: Readonly<Record<string, Actor & { readonly src: string }>> };
 }
 
 /** What the judge remembers of a saga. */
@@ -227,8 +240,21 @@ export class SagaWatch {
       if (original !== undefined) remembered.begun.add(original.subject);
     }
     if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
+    this.#checkLedger(row, stored, bookings);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
+  }
+
+  /** What a chart waits for is in its ledger, and nothing is begun that is not there. */
+  #checkLedger(row: KeptSaga, { chart, entries }: Stored, bookings: readonly Booking[]): void {
+    const stray = bookings.find(({ row: { id } }) => entries.every((entry) => entry.id !== id));
+    if (stray !== undefined) this.#wrong('I8', `${stray.subject} is begun, and its saga does not know of it`);
+    for (const [id, { src, generation }] of Object.entries(chart.children)) {
+      const isKnown = entries.some(({ actor }) => actor?.id === id && actor.generation === generation);
+      if (!isKnown && src !== 'compensate') {
+        this.#wrong('I7', `${labelOf(row)} waits for ${id}, which was never begun`);
+      }
+    }
   }
 
   /** A chain begins a step when what comes before it is done, and no step once it is taken back. */
@@ -561,13 +587,16 @@ export class SagaWatch {
     if (was?.asked !== stored.asked && stored.asked === 'timed-out') {
       tally.met('saga: timed out while the pivot is under way');
     }
+    if (stored.fault !== null && was?.fault == null) tally.met('saga: its definition is at fault');
+    if (stored.fault !== null && stored.compensation !== null) tally.met('saga: at fault while it is taken back');
+    if (stored.fault === null && was?.fault != null) tally.met('saga: at fault no more');
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       tally.met('saga: a step refused after the pivot, and a person was asked');
     }
-    if (row.state === 'escalated' && row.reason === 'definition-fault') {
+    if (row.state === 'escalated' && row.reason === 'definition-fault' && this.#course.plan.sagas.brokenAt === null) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
     }
   }

@@ -174,13 +174,19 @@ function isQuiet({ callers, database }: Stage): boolean {
   return unsettled(database).next().done === true && wordsLeft(database) === 0;
 }
 
-/** What has neither ended nor waits for a person. What is being taken back waits for what takes it back. */
+/**
+ * What has neither ended nor waits for a person. What is being taken back waits for what takes it back, and a saga whose
+ * definition was at fault goes on by itself.
+ */
 function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   for (const row of rows.operations.values()) {
     const isTakenBack = row.saga !== null && row.state === 'compensating';
     if (!isSettled(row.state) && row.state !== 'escalated' && !isTakenBack) yield row;
   }
-  for (const row of rows.sagas.values()) if (!isSagaSettled(row.state) && row.state !== 'escalated') yield row;
+  for (const row of rows.sagas.values()) {
+    const waitsForPerson = row.state === 'escalated' && row.reason !== 'definition-fault';
+    if (!isSagaSettled(row.state) && !waitsForPerson) yield row;
+  }
 }
 
 /** Hand-overs that wait for what is there; one that a fail-over took with it hears nothing any more. */
@@ -218,8 +224,12 @@ function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number
   // One step of a saga after the other, and then what takes them back.
   const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsIn(shape).length));
   const longest = Math.max(...promised.map(takes), steps * Math.max(0, ...sagas.promised.map(takes)));
-  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000;
+  const pausesMs = sagas.brokenAt === null ? 0 : FAULT_PAUSES_MS;
+  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000 + pausesMs;
 }
+
+/** A definition that was at fault for as long as faults strike is tried again within this. */
+const FAULT_PAUSES_MS = 1_000_000;
 
 function missed(course: Course, { database, callers }: Stage, limitMs: number): void {
   if (course.violation !== null) return;

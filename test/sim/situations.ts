@@ -65,6 +65,10 @@ const ofSagas = [
   'saga: taken back at a person’s word after it was terminated',
   'saga: not taken back at a person’s word, since it had not settled',
   'saga: taken back in part while something is in doubt',
+  'saga: not begun, since its definition is at fault',
+  'saga: its definition is at fault',
+  'saga: at fault while it is taken back',
+  'saga: at fault no more',
   'saga: cancelled',
   'saga: cancelled too late',
   'saga: cancelled while the pivot is under way',
@@ -93,7 +97,6 @@ export const notYet: readonly string[] = [
   'pruning during use (operator)',
   'an operation that several sagas share (joining)',
   'events from outside for a machine by hand (signals)',
-  'a definition that is at fault, and is repaired (versions)',
   'a saga submitted in a transaction of the caller’s (the simulated store has none)',
 ];
 

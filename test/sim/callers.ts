@@ -9,6 +9,7 @@ import type { SagaResult } from '../../src/define/saga-result.ts';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import type { Course } from './course.ts';
 import type { Process } from './process.ts';
+import type { Word } from './saga-plan.ts';
 import type { Order } from './shop.ts';
 import { orderOf, type Watch } from './watch.ts';
 
@@ -25,6 +26,12 @@ export interface Wish {
   readonly terminatesAtMs: number | null;
   /** When an operator wants it taken back; null: nobody does. */
   readonly takenBackAtMs: number | null;
+  /** What its chart is told from outside. */
+  readonly words: readonly Word[];
+  /** Its chart was told, as the answer was. */
+  readonly heard: (word: Word) => void;
+  /** Sagas may have it too: then it is theirs to cancel. */
+  readonly isShared: boolean;
   /** Whether its story is read once it has been told. */
   readonly isRead: boolean;
   /** How it ended, as its caller was told. */
@@ -38,6 +45,9 @@ export type Told = Result | SagaResult;
 
 /** A caller hears nothing for so long, and tries again. */
 const PATIENCE_MS = 6_000;
+
+/** A caller tells a chart the same event so often. */
+const TELLS_MAX = 4;
 
 /** A caller asks so often to be let off. */
 const CANCELS_MAX = 3;
@@ -69,10 +79,12 @@ export class Caller {
     const { agenda, chance } = this.#course;
     const { atMs, terminatesAtMs, takenBackAtMs } = this.#wish;
     agenda.after(atMs, () => this.#submit());
-    if (this.#course.strikes('conflict')) agenda.after(chance.between(0, 30_000), () => this.#conflict());
+    if (!this.#wish.isShared && this.#course.strikes('conflict'))
+      agenda.after(chance.between(0, 30_000), () => this.#conflict());
     for (let times = 0; times < CANCELS_MAX && this.#course.strikes('cancel'); times += 1) {
       agenda.after(atMs + chance.logBetween(10, 40_000), () => this.#cancel());
     }
+    for (const word of this.#wish.words) agenda.after(word.atMs, () => this.#tell(word, TELLS_MAX));
     if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#instruct('terminate'));
     if (takenBackAtMs !== null) agenda.after(takenBackAtMs, () => this.#instruct('compensate'));
   }
@@ -184,9 +196,36 @@ export class Caller {
       .then(
         ({ status }) => this.#wish.cancelled(status),
         (error: unknown) => {
-          if (!isExpected(error) && !this.#isGone(error)) this.#course.violated('cancel', messageOf(error));
+          const isOfSaga = this.#wish.isShared && isSagacityError(error, 'INPUT_INVALID');
+          if (isOfSaga || isExpected(error) || this.#isGone(error)) return;
+          this.#course.violated('cancel', messageOf(error));
         },
       );
+  }
+
+  /** Gives its chart an event, and again while nobody knows whether it was heard, or it comes too early. */
+  #tell(word: Word, times: number): void {
+    const { agenda, chance } = this.#course;
+    const again = () => {
+      if (times > 1) agenda.after(chance.between(50, 8_000), () => this.#tell(word, times - 1));
+    };
+    const process = this.#anybody();
+    const id = this.#id;
+    if (process === null || id === null || id === '') return again();
+    if (this.#course.strikes('submitted-again')) agenda.after(chance.between(0, 8_000), () => this.#tell(word, 1));
+    const { type, eventId } = word;
+    this.#course.tell('caller', `tells ${this.subject} ${eventId}: ${type}`);
+    process.orchestrator.signal(id, { type, eventId }, { tenant: this.#wish.tenant, eventId, within: 2_000 }).then(
+      ({ status }) => {
+        if (status === 'waiting') return again();
+        this.#wish.heard(word);
+      },
+      (error: unknown) => {
+        const isRefused = isSagacityError(error, 'SIGNAL_REFUSED');
+        if (!isRefused && !isExpected(error) && !this.#isGone(error)) this.#course.violated('signal', messageOf(error));
+        again();
+      },
+    );
   }
 
   /** The operator ends it as it stands, or takes it back, if it is so far. */

@@ -6,7 +6,19 @@
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault } from './faults.ts';
 import type { Plan, Promised } from './plan.ts';
-import { inverseOf, places } from './saga-plan.ts';
+import {
+  type BrokenAt,
+  inverseOf,
+  places,
+  type SagaShape,
+  SHARED,
+  sharedAction,
+  stepsByHand,
+  stepsIn,
+  type StepPlan,
+  type WantedSaga,
+  type Word,
+} from './saga-plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
 const STREAM = 0xfa_bc_f3_47;
@@ -19,27 +31,105 @@ const NEWS = 0.8;
 
 type Story = (plan: Plan) => Plan;
 
-/** The plan of a seed, bent by what was thought of later. */
-export function later(plan: Plan): Plan {
+/** Draws what a provider promises. */
+type Promising = (name: string, chance: Chance) => Promised;
+
+/** The plan of a seed, bent by what was thought of later, with providers that `promise` draws. */
+export function later(plan: Plan, promise: Promising): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xc2_b2_ae_35) ^ STREAM);
-  return chance.is(SHARE) ? tale(plan, chance) : withNews(plan, chance);
+  return chance.is(SHARE) ? tale(plan, chance) : withNews(plan, chance, promise);
 }
 
 /** What sagas did not do at first. */
-function withNews(plan: Plan, chance: Chance): Plan {
+function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {
   if (!chance.is(NEWS) || plan.sagas.wanted.length === 0) return plan;
-  const news = [chance.is(0.45) ? takenBackLater : null, chance.is(0.35) ? broken : null];
+  const sharing: typeof broken = (bent) => shared(bent, chance, promise);
+  const news = [
+    chance.is(0.4) ? asking : null,
+    chance.is(0.45) ? sharing : null,
+    chance.is(0.45) ? takenBackLater : null,
+    chance.is(0.35) ? broken : null,
+  ];
   return news.reduce<Plan>((bent, bend) => bend?.(bent, chance) ?? bent, plan);
 }
 
 /** Where every saga can be broken. */
 const frequentPlaces = ['an input', 'what an input holds', 'an inverse'] as const;
 
+/** Sagas of one shape wait for a word from outside, which is given early, late, twice and in another order. */
+function asking(plan: Plan, chance: Chance): Plan {
+  const { sagas } = plan;
+  const [shape, ...others] = sagas.shapes;
+  const action = shape === undefined ? undefined : stepsIn(shape)[0]?.action;
+  if (shape === undefined || action === undefined) return plan;
+  const parts = stepsByHand.asking.map(
+    (name): StepPlan => ({ ...{ type: 'step', name, action, hasInverse: true, onFailed: 'compensate' } }),
+  );
+  const patienceMs = chance.oneOf([2_000, 10_000, 30_000]);
+  const asked: SagaShape = { ...shape, ...{ written: 'asking', parts, pivot: null, patienceMs } };
+  const wanted = sagas.wanted.map((one) => (one.saga === shape.name ? { ...one, words: wordsFor(one, chance) } : one));
+  return { ...plan, sagas: { ...sagas, shapes: [asked, ...others], wanted } };
+}
+
+/** Something to note, and at times what it waits for. */
+function wordsFor({ atMs }: WantedSaga, chance: Chance): readonly Word[] {
+  const soon = () => atMs + chance.logBetween(10, 20_000);
+  const noted = Array.from({ length: 1 + chance.below(3) }, (_, at): Word => {
+    return { type: 'noted', eventId: `event-${at + 1}`, atMs: soon() };
+  });
+  const type = chance.is(0.6) ? 'approved' : 'rejected';
+  return chance.is(0.7) ? [...noted, { type, eventId: 'event-last', atMs: soon() }] : noted;
+}
+
 /** Some processes have definitions that are at fault, until everything is repaired. */
 function broken(plan: Plan, chance: Chance): Plan {
-  const brokenAt = chance.is(0.7) ? chance.oneOf(frequentPlaces) : chance.oneOf(places);
+  // Nobody is told of an operation alone whose inverse cannot be given its input.
+  if (plan.sagas.alone.length > 0) return plan;
+  const isAsked = plan.sagas.shapes.some(({ written }) => written === 'asking');
+  if (isAsked && chance.is(0.7)) return brokenIn(plan, chance.oneOf(['a guard', 'an assignment']), chance);
+  return brokenIn(plan, chance.is(0.7) ? chance.oneOf(frequentPlaces) : chance.oneOf(places), chance);
+}
+
+function brokenIn(plan: Plan, brokenAt: BrokenAt, chance: Chance): Plan {
   const rates = { ...plan.rates, 'broken-definition': chance.between(0.3, 0.9) };
   return { ...plan, rates, sagas: { ...plan.sagas, brokenAt } };
+}
+
+/** The chains of each tenant have one step together; some have it as their pivot, and at times it is wanted alone. */
+function shared(plan: Plan, chance: Chance, promise: Promising): Plan {
+  const { sagas } = plan;
+  const shapes = sagas.shapes.map((shape) => (shape.written === 'chain' ? withShared(shape, chance) : shape));
+  if (shapes.every(({ written }) => written !== 'chain')) return plan;
+  const [first] = sagas.wanted;
+  const more = sagas.wanted.length > 1 || first === undefined ? [] : [{ ...first, key: `${first.key}-too` }];
+  const isClose = chance.is(0.5);
+  const wanted = [...sagas.wanted, ...more].map((one) => (isClose ? { ...one, atMs: chance.between(0, 500) } : one));
+  const alone = wanted.slice(0, chance.is(0.5) ? 1 : 0).map(({ tenant }) => ({
+    tenant,
+    atMs: chance.is(0.5) ? 0 : chance.between(0, 20_000),
+    takenBackAtMs: chance.is(0.7) ? chance.logBetween(200, 60_000) : null,
+  }));
+  const promised = [
+    ...sagas.promised,
+    { ...promise(SHARED, chance), action: sharedAction },
+    { ...promise(SHARED, chance), action: inverseOf(sharedAction) },
+  ];
+  return { ...plan, sagas: { ...sagas, shapes, wanted, alone, promised } };
+}
+
+/** The same with the shared step in the place of one that can be taken back, or of the pivot, or before the first. */
+function withShared(shape: SagaShape, chance: Chance): SagaShape {
+  const step: StepPlan = {
+    ...{ type: 'step', name: SHARED, action: sharedAction, hasInverse: true, onFailed: 'compensate' },
+  };
+  if (shape.pivot !== null && chance.is(0.25)) {
+    const parts = shape.parts.map((part) => (part.name === shape.pivot ? { ...step, hasInverse: false } : part));
+    return { ...shape, parts, pivot: SHARED };
+  }
+  const backward = shape.parts.filter((part): part is StepPlan => part.type === 'step' && part.hasInverse);
+  const replaced = backward[chance.below(backward.length)];
+  if (replaced === undefined) return { ...shape, parts: [step, ...shape.parts] };
+  return { ...shape, parts: shape.parts.map((part) => (part === replaced ? step : part)) };
 }
 
 /** Operators have what was done taken back, whatever has become of it by then. */

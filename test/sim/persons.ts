@@ -62,7 +62,7 @@ export class Persons {
     if (process === null) return;
     const { id, tenant, seen } = doubt;
     const row = this.#database.rows.operations.get(keyOf(doubt));
-    const subject = subjectOfRow(row ?? { ...doubt, saga: null, input: null });
+    const subject = subjectOfRow(row ?? { ...doubt, input: null });
     if (this.#mayStillArrive(subject)) return;
     const decision = { tenant, seen, by: 'the person on call', evidence: 'the ledger of the provider', within: 3_000 };
     if (row !== undefined && isLeftByItsInverse(row)) return this.#decideEffect(process, row, decision);

@@ -79,7 +79,7 @@ export function planOf(seed: number): Plan {
   const alone = drawn(seed, chance);
   const concurrency = sagas.concurrency ?? alone.concurrency;
   const plan = { ...alone, sagas, concurrency, rates: { ...alone.rates, ...sagas.rates } };
-  return later(chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan);
+  return later(chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan, promisedBy);
 }
 
 function drawn(seed: number, chance: Chance): Omit<Plan, 'sagas'> {

@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
 import { decode } from '../../src/domain/codec.ts';
-import { isSettled } from '../../src/domain/operation-state.ts';
+import { isDoubt, isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
 import { keyOf, type SagaTurn } from '../../src/ports/store.ts';
 import type { Told } from './callers.ts';
@@ -16,8 +16,8 @@ import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
-import { type SagaShape, type StepPlan, stepsIn } from './saga-plan.ts';
-import { bookingName, doneByHand, isByHand, stepOfBooking, undoneBy } from './saga-shop.ts';
+import { type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
+import { bookingName, doneByHand, isByHand, sharedBooking, stepOfBooking, undoneBy } from './saga-shop.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 import { subjectOfRow } from './watch.ts';
@@ -41,7 +41,11 @@ interface Actor {
 interface Entry {
   readonly id: string;
   readonly isLeft: boolean;
+  readonly isTold: boolean;
+  readonly step: string;
   readonly actor: (Actor & { readonly id: string }) | null;
+  /** How the operation of another ended that it has joined. */
+  readonly endOfJoined: 'succeeded' | 'failed' | null;
 }
 
 /** As much of a saga's snapshot as is read here. */
@@ -50,8 +54,12 @@ interface Stored {
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
   readonly entries: readonly Entry[];
+  readonly heldBy: readonly string[];
   readonly fault: { readonly times: number } | null;
-  readonly chart: { readonly children: Readonly<Record<string, Actor & { readonly src: string }>> };
+  readonly chart: {
+    readonly context: { readonly words?: readonly string[] };
+    readonly children: Readonly<Record<string, Actor & { readonly src: string }>>;
+  };
 }
 
 /** What the judge remembers of a saga. */
@@ -86,6 +94,8 @@ export class SagaWatch {
   readonly #remembered = new Map<string, Remembered>();
   /** Of what became of these before, a fail-over has lost something. */
   readonly #forgotten = new Set<string>();
+  /** Operations of no saga of which a fail-over has lost something. */
+  readonly #forgottenAlone = new Set<string>();
   #places = 0;
   #failovers = 0;
 
@@ -101,7 +111,9 @@ export class SagaWatch {
   /** Whether the order of this name is a booking of a saga, or takes one back. */
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
-    return this.#course.plan.sagas.shapes.some((shape) => booking.startsWith(`${shape.name}/`));
+    return (
+      booking === sharedBooking || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+    );
   }
 
   /** When an operation of a saga was due, before the verb that is being carried out. */
@@ -231,7 +243,7 @@ export class SagaWatch {
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
-      if (booking.undoes === null) this.#stepBegun(row, was, booking, bookings);
+      if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings);
     }
     const undoing = changed.filter((booking) => booking.undoes !== null && wasOf(booking) === null);
     for (const inverse of undoing) this.#inverseBegun(row, stored, inverse, bookings);
@@ -241,6 +253,8 @@ export class SagaWatch {
     }
     if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
     this.#checkLedger(row, stored, bookings);
+    this.#noteJoined(row, was, stored);
+    this.#checkHeard(turn, row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
   }
@@ -258,7 +272,13 @@ export class SagaWatch {
   }
 
   /** A chain begins a step when what comes before it is done, and no step once it is taken back. */
-  #stepBegun(row: KeptSaga, was: Stored | null, { step, subject }: Booking, bookings: readonly Booking[]): void {
+  #stepBegun(
+    row: KeptSaga,
+    was: Stored | null,
+    stored: Stored,
+    { step, subject }: Booking,
+    bookings: readonly Booking[],
+  ): void {
     if (was !== null && (was.compensation !== null || was.isTerminated)) {
       this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
     }
@@ -269,6 +289,7 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
+        (earlier.name === SHARED && endOfJoinedIn(stored) === 'succeeded') ||
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
@@ -283,6 +304,7 @@ export class SagaWatch {
     if (original.row.state !== 'compensating') {
       this.#wrong('I9', `${subject} is begun, and ${original.subject} is ${original.row.state}`);
     }
+    this.#checkJoiners(original.row);
     if (remembered.begun.has(original.subject)) this.#wrong('I9', `${original.subject} is taken back again`);
     if (stored.isTerminated) this.#wrong('I9', `${subject} is begun, and its saga was terminated`);
     // What a chart by hand has left helps nobody, whatever becomes of the rest.
@@ -316,10 +338,12 @@ export class SagaWatch {
 
   /** What a request notes are receipts of its own saga, and what takes a booking back names it. */
   sends(subject: string, { tenant, order, note }: Order, row: Kept): void {
-    if (row.saga === null) return;
     const booking = undoneBy(order);
+    if (row.saga === null && booking === null) return;
     const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
-    const own = this.#books.ledger.filter(({ subject: of }) => isOf(of, tenant) && orderOf(of).startsWith(saga));
+    const own = this.#books.ledger.filter(
+      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || orderOf(of) === sharedBooking),
+    );
     const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
     const receipts = note?.split(' ') ?? [];
     if (receipts.length < this.#receiptsOf(row, booking))
@@ -334,12 +358,15 @@ export class SagaWatch {
   #receiptsOf(row: Kept, booking: string | null): number {
     const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: row.saga ?? '' }));
     if (booking !== null) return 1;
-    if (saga === undefined) return 0;
+    if (saga === undefined || stepOfBooking(subjectOfRow(row)) === SHARED) return 0;
     const bookings = this.#bookingsOf(saga);
     const own = bookings.find(({ row: { id } }) => id === row.id);
     const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
-    const last = earlier.map((step) => bookings.findLast((other) => other.undoes === null && other.step === step));
-    return last.filter((other) => other?.row.state === 'succeeded').length;
+    const hasJoined = endOfJoinedIn(storedIn(saga)) === 'succeeded';
+    return earlier.filter((step) => {
+      const last = bookings.findLast((other) => other.undoes === null && other.step === step);
+      return last?.row.state === 'succeeded' || (step.name === SHARED && last === undefined && hasJoined);
+    }).length;
   }
 
   charged(subject: string): void {
@@ -356,22 +383,119 @@ export class SagaWatch {
 
   /** At the end every saga that is over still agrees with its providers. */
   checkEndings(): void {
-    for (const row of this.#data.rows.sagas.values()) if (isSagaSettled(row.state)) this.#checkEnding(row);
+    for (const row of this.#data.rows.sagas.values()) if (isSagaSettled(row.state)) this.#checkEnding(row, true);
+    for (const row of this.#data.rows.operations.values()) if (row.saga === null) this.#checkAlone(row);
   }
 
-  #checkEnding(row: KeptSaga): void {
+  #checkEnding(row: KeptSaga, isLater = false): void {
     const stored = storedIn(row);
     const bookings = this.#bookingsOf(row);
     const open = bookings.find((booking) => !isSettled(booking.row.state));
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
     const { pivot } = this.#shapeOf(row);
-    const hasPivoted = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
+    const hasJoined = pivot === SHARED && endOfJoinedIn(stored) === 'succeeded';
+    const hasPivoted =
+      hasJoined || bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     const { cancelled } = this.#of(row);
     if (row.state === 'succeeded' && (cancelled === 'yes' || (cancelled === 'with-pivot' && !hasPivoted))) {
       this.#wrong('I10', `${labelOf(row)} has succeeded, and was cancelled in time`);
     }
-    for (const step of stepsIn(this.#shapeOf(row))) this.#checkStep(row, stored, step, bookings);
+    for (const step of stepsIn(this.#shapeOf(row))) {
+      const isJoined = step.name === SHARED && bookings.every((booking) => booking.step !== step);
+      if (!isJoined) this.#checkStep(row, stored, step, bookings);
+      else if (!isLater) this.#checkJoined(row, stored);
+    }
+  }
+
+  /** A chain succeeds with what it has joined, which nobody has taken back under it. */
+  #checkJoined(row: KeptSaga, stored: Stored): void {
+    if (row.state !== 'succeeded') return;
+    const subjects = this.#books.ledger.map(({ subject }) => subject).filter((subject) => isOf(subject, row.tenant));
+    const booked = subjects.filter((subject) => orderOf(subject) === sharedBooking).length;
+    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === sharedBooking).length;
+    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isOfShared(subject));
+    if (endOfJoinedIn(stored) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
+    this.#wrong('I10', `${labelOf(row)} has succeeded, and what it joined is booked ${booked} times, undone ${undone}`);
+  }
+
+  /** What stands alone is taken back at a person's word alone, and then it is. */
+  #checkAlone(row: Kept): void {
+    const subject = subjectOfRow(row);
+    if (orderOf(subject) !== sharedBooking || this.#forgottenAlone.has(keyOf(row))) return;
+    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, sharedBooking));
+    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isOfShared(of));
+    const isDecided = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
+      ({ body }) => (body as { kind?: string }).kind === 'compensation-verdict',
+    );
+    const isWrong = row.state === 'compensated' ? undoing.length !== 1 && !isDecided : undoing.length > 0;
+    if (isLied || row.state === 'compensating' || row.state === 'escalated' || !isWrong) return;
+    this.#wrong('I10', `${subject} is ${row.state}, and its provider holds ${undoing.length} that take it back`);
+  }
+
+  /** A person's word to take back what stands alone was heeded. */
+  takenBackAlone(before: Kept, row: Kept): void {
+    if (before.state !== 'succeeded') return;
+    this.#course.tally.met('saga: what stands alone is taken back at a person’s word');
+    this.#checkJoiners(row);
+  }
+
+  /** Nothing is taken back under a saga that has joined it and is open; one that has settled does not open again. */
+  #checkJoiners(row: Kept): void {
+    for (const id of joinedIn(row)) {
+      const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id }));
+      if (saga === undefined || isSagaSettled(saga.state) || this.#of(saga).isTakenBackAtWord) continue;
+      this.#wrong('I9', `${subjectOfRow(row)} is taken back, and ${labelOf(saga)} has joined it and is ${saga.state}`);
+    }
+  }
+
+  /** A chart has noted each event that it took once, in the order in which it took them, and no other. */
+  #checkHeard(turn: SagaTurn, row: KeptSaga, was: Stored | null, stored: Stored): void {
+    const { tally } = this.#course;
+    const expected = [...(was?.chart.context.words ?? [])];
+    for (const { body } of turn.records) {
+      const said = decode(body) as {
+        readonly kind?: string;
+        readonly accepted?: boolean;
+        readonly event?: Partial<Word>;
+      };
+      const { type, eventId } = said.event ?? {};
+      if (said.kind !== 'signal' || type === undefined || eventId === undefined) continue;
+      if (said.accepted !== true) tally.met('saga: an event refused');
+      else if (type === 'noted' && expected.includes(eventId)) tally.met('saga: an event heard before');
+      else if (type === 'noted') expected.push(eventId);
+      else tally.met(`saga: ${type} from outside`);
+    }
+    const words = stored.chart.context.words ?? [];
+    if (isDeepStrictEqual(words, expected)) return;
+    this.#wrong('I12', `${labelOf(row)} has noted ${words.join(', ')}, and was given ${expected.join(', ')}`);
+  }
+
+  /** A caller was told that its event was taken. */
+  heard(tenant: string, name: string, key: string, { type, eventId }: Word): void {
+    const row = [...this.#data.rows.sagas.values()].find(
+      (saga) => saga.tenant === tenant && saga.name === name && saga.key === key,
+    );
+    if (row === undefined || this.#failovers > 0 || type !== 'noted') return;
+    if (storedIn(row).chart.context.words?.includes(eventId) === true) return;
+    this.#wrong('I12', `a caller was told that ${labelOf(row)} has taken ${eventId}, and it has not`);
+  }
+
+  /** A saga is told of what it joined what has become of that, once that has agreed. */
+  #noteJoined(row: KeptSaga, was: Stored | null, stored: Stored): void {
+    const { tally } = this.#course;
+    for (const entry of stored.entries) {
+      const before = was?.entries.find(({ id }) => id === entry.id)?.endOfJoined ?? null;
+      if (entry.endOfJoined === null || before !== null) continue;
+      const joined = this.#data.rows.operations.get(keyOf({ tenant: row.tenant, id: entry.id }));
+      const state = joined?.state ?? 'gone';
+      tally.met(`saga: joined, and told that it ${entry.endOfJoined}`);
+      if (state === 'compensated' || state === 'compensating') tally.met('saga: a step met what is taken back');
+      const hasAgreed = joined !== undefined && joinedIn(joined).includes(row.id);
+      const isSo = entry.endOfJoined === 'succeeded' ? state === 'succeeded' && hasAgreed : !isDoubt(state as never);
+      if (!isSo)
+        this.#wrong('I10', `${labelOf(row)} is told ${entry.endOfJoined} of what it joined, which is ${state}`);
+    }
   }
 
   #checkStep(row: KeptSaga, stored: Stored, step: StepPlan, bookings: readonly Booking[]): void {
@@ -551,7 +675,8 @@ export class SagaWatch {
     tally.met(accepted ? 'saga: cancelled' : 'saga: cancelled too late');
     if (accepted) {
       const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
-      const isOpenPivot = pivotWas !== null && !isSettled(pivotWas.state);
+      const isJoined = pivot === SHARED && ofPivot === undefined;
+      const isOpenPivot = isJoined ? stored.asked === 'cancelled' : pivotWas !== null && !isSettled(pivotWas.state);
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
       if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
@@ -562,7 +687,8 @@ export class SagaWatch {
     }
     remembered.refusedToCancel = true;
     const isOver = before !== undefined && isSagaSettled(before.state);
-    const hasPivoted = ofPivot?.row.state === 'succeeded';
+    const hasPivoted =
+      (pivot === SHARED ? endOfJoinedIn(stored) : null) === 'succeeded' || ofPivot?.row.state === 'succeeded';
     if (!isOver && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
       this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
     }
@@ -591,6 +717,8 @@ export class SagaWatch {
     if (stored.fault !== null && stored.compensation !== null) tally.met('saga: at fault while it is taken back');
     if (stored.fault === null && was?.fault != null) tally.met('saga: at fault no more');
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
+    if (row.reason === 'joined' && before?.reason !== 'joined') tally.met('saga: held by one that has joined');
+    if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
@@ -621,6 +749,9 @@ export class SagaWatch {
   failedOver(before: Database['rows']): void {
     const { tally } = this.#course;
     this.#failovers += 1;
+    for (const [name, row] of before.operations) {
+      if (this.#data.rows.operations.get(name) !== row) this.#forgottenAlone.add(name);
+    }
     for (const [name, row] of before.sagas) {
       const kept = this.#data.rows.sagas.get(name);
       if (kept === row) continue;
@@ -706,6 +837,36 @@ export function labelOf({ tenant, name, key }: Pick<KeptSaga, 'tenant' | 'name' 
 /** The saga is to be taken back, and that is not done yet. */
 export function isBeingTakenBack(saga: KeptSaga): boolean {
   return !isSagaSettled(saga.state) && storedIn(saga).compensation !== null;
+}
+
+/** The sagas by which one that is to be taken back is held. */
+export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): readonly KeptSaga[] {
+  return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
+}
+
+/** The shared operation that a saga waits for, if it does: it may be its own. */
+export function joinedBy(saga: KeptSaga): readonly string[] {
+  return storedIn(saga)
+    .entries.filter(({ step, isTold, isLeft, actor }) => step === SHARED && actor !== null && !isTold && !isLeft)
+    .map(({ id }) => id);
+}
+
+function endOfJoinedIn({ entries }: Stored): Entry['endOfJoined'] {
+  return entries.find(({ step, actor }) => step === SHARED && actor !== null)?.endOfJoined ?? null;
+}
+
+/** The sagas that have joined an operation. */
+function joinedIn({ snapshot }: Kept): readonly string[] {
+  // Written by the operation's chart.
+  return (snapshot as unknown as { readonly context: { readonly joined: readonly string[] } }).context.joined;
+}
+
+function isUndoOf(subject: string, booking: string): boolean {
+  return undoneBy(orderOf(subject)) === booking;
+}
+
+function isOfShared(subject: string): boolean {
+  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === sharedBooking;
 }
 
 function storedIn({ snapshot }: KeptSaga): Stored {

@@ -16,8 +16,9 @@ import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
 import { type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
-import { stepsIn } from './saga-plan.ts';
-import { labelOf } from './saga-watch.ts';
+import { inverseOf, sharedAction, stepsIn } from './saga-plan.ts';
+import { sharedBooking } from './saga-shop.ts';
+import { holdersOf, joinedBy, labelOf } from './saga-watch.ts';
 import type { Tally } from './tally.ts';
 import { subjectOfRow, Watch } from './watch.ts';
 import { startWeather } from './weather.ts';
@@ -82,9 +83,20 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       subject,
       terminatesAtMs: null,
       takenBackAtMs: null,
+      words: [],
+      heard: () => {},
+      isShared: false,
       isRead: false,
       told,
       cancelled: () => {},
+    };
+  });
+  const ofSeveral = sagas.alone.map((wish): Wish => {
+    const subject = subjectOf(sharedAction, { tenant: wish.tenant, order: sharedBooking });
+    const told = (result: Told) => watch.told(subject, result);
+    return {
+      ...{ ...wish, definition: sharedAction, key: sharedBooking, subject, told, cancelled: () => {} },
+      ...{ terminatesAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
     };
   });
   const ofSagas = sagas.wanted.map(
@@ -92,12 +104,14 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       ...wish,
       definition: saga,
       subject: labelOf({ ...wish, name: saga }),
+      heard: (word) => watch.sagas.heard(wish.tenant, saga, wish.key, word),
+      isShared: false,
       isRead: true,
       told: (result) => watch.sagas.told(wish.tenant, saga, wish.key, result),
       cancelled: (status) => watch.sagas.cancelled(wish.tenant, saga, wish.key, status),
     }),
   );
-  return [...alone, ...ofSagas];
+  return [...alone, ...ofSeveral, ...ofSagas];
 }
 
 async function run(course: Course, stage: Stage): Promise<void> {
@@ -176,17 +190,34 @@ function isQuiet({ callers, database }: Stage): boolean {
 
 /**
  * What has neither ended nor waits for a person. What is being taken back waits for what takes it back, and a saga whose
- * definition was at fault goes on by itself.
+ * definition was at fault goes on by itself, as does one that others have held who are over.
  */
 function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   for (const row of rows.operations.values()) {
-    const isTakenBack = row.saga !== null && row.state === 'compensating';
+    const isTakenBack = row.state === 'compensating' && (row.saga !== null || hasOpenInverse(row, rows));
     if (!isSettled(row.state) && row.state !== 'escalated' && !isTakenBack) yield row;
   }
   for (const row of rows.sagas.values()) {
-    const waitsForPerson = row.state === 'escalated' && row.reason !== 'definition-fault';
-    if (!isSagaSettled(row.state) && !waitsForPerson) yield row;
+    const isHeld = row.reason !== 'joined' || holdersOf(row, rows.sagas).some(({ state }) => !isSagaSettled(state));
+    const waitsForPerson = row.state === 'escalated' && row.reason !== 'definition-fault' && isHeld;
+    if (!isSagaSettled(row.state) && !waitsForPerson && !waitsForAnother(row, rows)) yield row;
   }
+}
+
+/** It has joined what waits for a person, and nothing of its own is under way. */
+function waitsForAnother(saga: KeptSaga, { operations }: Database['rows']): boolean {
+  const own = [...operations.values()].filter((row) => row.tenant === saga.tenant && row.saga === saga.id);
+  const isOver = own.every(({ state }) => isSettled(state) || state === 'escalated');
+  return (
+    isOver && joinedBy(saga).some((id) => operations.get(keyOf({ tenant: saga.tenant, id }))?.state === 'escalated')
+  );
+}
+
+/** What takes back an operation that stands alone waits for a person. */
+function hasOpenInverse({ tenant, action }: Kept, { operations }: Database['rows']): boolean {
+  return [...operations.values()].some(
+    (row) => row.tenant === tenant && row.action === inverseOf(action) && row.state === 'escalated',
+  );
 }
 
 /** Hand-overs that wait for what is there; one that a fail-over took with it hears nothing any more. */

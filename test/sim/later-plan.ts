@@ -163,10 +163,15 @@ const ofOrders: readonly [Story, ...Story[]] = [
   // Two requests under one key arrive late and are both carried out, and nobody answers who asks about them.
   orders(
     {
-      ...{ keyRetentionMs: 600_000, lookup: { ...shownAtOnce, arrivalLimitMs: 8_000 }, attempts: 4, ...namedAndDeaf },
+      ...{ keyRetentionMs: 600_000, lookup: { ...shownAtOnce, arrivalLimitMs: 12_000 }, attempts: 4, ...namedAndDeaf },
       ...{ timeoutMs: 4_000, sendWithinMs: 500, pauseMs: 100 },
     },
-    { 'late-arrival': 0.9, 'executes-twice': 0.9, 'unusable-output': 0.9, 'lookup-silent': 0.6 },
+    {
+      'late-arrival': 0.9,
+      'executes-twice': 0.9,
+      'unusable-output': 0.9,
+      'lookup-silent': 0.6,
+    },
   ),
 ];
 
@@ -174,7 +179,7 @@ const ofInverses: readonly [Story, ...Story[]] = [
   // What takes back has one attempt, and hears that it was for nothing while the first look-up is not answered.
   inverses(
     { timeoutMs: 4_000, sendWithinMs: 500, keyRetentionMs: null, honoursAbort: false },
-    { 'slow-reply': 0.5, 'not-applied': 0.5, 'lookup-silent': 0.7 },
+    { 'slow-reply': 0.4, 'not-applied': 0.5, 'lookup-silent': 0.7 },
   ),
   // It is lost with the worker that sent it, and the first look-up comes late enough to prove that it did nothing.
   inverses(
@@ -191,6 +196,13 @@ function orders(promised: Partial<Promised>, rates: Partial<Record<Fault, number
   });
 }
 
+/** The same with one step alone. */
+function shortened(shape: SagaShape): SagaShape {
+  const action = stepsIn(shape)[0]?.action ?? '';
+  const parts: StepPlan[] = [{ type: 'step', name: 'step1', action, hasInverse: true, onFailed: 'compensate' }];
+  return { ...shape, written: 'chain', parts, pivot: null, withinMs: null };
+}
+
 function inverses(promised: Partial<Promised>, rates: Partial<Record<Fault, number>>): Story {
   const once = { ...promised, attempts: 1, lookup: { ...shownAtOnce, arrivalLimitMs: 0 } };
   return (plan) => ({
@@ -200,7 +212,16 @@ function inverses(promised: Partial<Promised>, rates: Partial<Record<Fault, numb
       promised: plan.sagas.promised.map((one) =>
         one.action === inverseOf(one.action) ? { ...one, ...once } : { ...one, attempts: 4 },
       ),
-      wanted: plan.sagas.wanted.map((one) => ({ ...one, takenBackAtMs: one.atMs + 5_000 })),
+      // Short and many, so that most of them have succeeded when they are taken back.
+      shapes: plan.sagas.shapes.map(shortened),
+      wanted: plan.sagas.wanted.flatMap((one) =>
+        [1, 2].map((of) => ({
+          ...one,
+          key: `${one.key}-${of}`,
+          terminatesAtMs: null,
+          takenBackAtMs: one.atMs + 5_000,
+        })),
+      ),
     },
     rates: { ...plan.rates, ...calm, ...rates },
   });

@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
 import { decode } from '../../src/domain/codec.ts';
-import { isDoubt, isSettled } from '../../src/domain/operation-state.ts';
+import { isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
 import { keyOf, type SagaTurn } from '../../src/ports/store.ts';
 import type { Told } from './callers.ts';
@@ -492,7 +492,8 @@ export class SagaWatch {
       tally.met(`saga: joined, and told that it ${entry.endOfJoined}`);
       if (state === 'compensated' || state === 'compensating') tally.met('saga: a step met what is taken back');
       const hasAgreed = joined !== undefined && joinedIn(joined).includes(row.id);
-      const isSo = entry.endOfJoined === 'succeeded' ? state === 'succeeded' && hasAgreed : !isDoubt(state as never);
+      const isRefused = joined !== undefined && (hasEnded({ row: joined }) || isUndone({ row: joined }));
+      const isSo = entry.endOfJoined === 'succeeded' ? state === 'succeeded' && hasAgreed : isRefused;
       if (!isSo)
         this.#wrong('I10', `${labelOf(row)} is told ${entry.endOfJoined} of what it joined, which is ${state}`);
     }
@@ -884,12 +885,12 @@ function isOf(subject: string, tenant: string): boolean {
 }
 
 /** How it ended is proven, whatever has become of it since. */
-function hasEnded({ row: { state } }: Booking): boolean {
+function hasEnded({ row: { state } }: Pick<Booking, 'row'>): boolean {
   return isSettled(state) || state === 'compensating';
 }
 
 /** Its inverse is under way, or was refused. */
-function isUndone({ row: { state, reason } }: Booking): boolean {
+function isUndone({ row: { state, reason } }: Pick<Booking, 'row'>): boolean {
   return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
 }
 

@@ -650,6 +650,11 @@ export class Driver {
     if (!this.attend(ref)) this.#wake(ref, 0, 0);
   }
 
+  /** Lost, it is found out by the next look. */
+  async #handOverLook(to: OperationRef, { id }: OperationRef): Promise<void> {
+    await this.handOver(to, { kind: 'look', at: id }, this.newHandoverId()).catch(ignored);
+  }
+
   async #applyHandovers(held: Held, stored: AnyRow): Promise<void> {
     await this.#write(held, { type: 'handed.over', handovers: stored.handovers });
     if (held.dropped) return;
@@ -713,7 +718,8 @@ export class Driver {
         for (const newborn of made.begins) this.#track(this.submit(newborn, true).then(ignored, ignored));
         for (const waiting of made.wakes) {
           const here = this.#held.get(keyOf(waiting));
-          if (here === undefined) this.#wake(waiting, 0, 0);
+          // A wake claims what is due, and it may not be due for long.
+          if (here === undefined) this.#track(this.#handOverLook(waiting, ref));
           else this.#enqueue(here, () => this.#look(here));
         }
         return true;

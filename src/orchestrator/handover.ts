@@ -93,8 +93,15 @@ export interface SignalGiven {
   readonly eventId: string;
 }
 
+/** What it has joined has settled, or has agreed to that: it is worth a look. */
+export interface LookRequest {
+  readonly kind: 'look';
+  /** Whose turn has said so. */
+  readonly at: string;
+}
+
 /** Said of a saga. */
-export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven;
+export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven | LookRequest;
 
 /** `operation`: of a saga, the operation that it is about. */
 export type HandedOver = (SaidOfOperation & { readonly operation?: string }) | SaidOfSaga;

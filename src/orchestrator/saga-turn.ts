@@ -54,8 +54,8 @@ export interface SagaAdvance {
   readonly asks: readonly Asking[];
   /** Sagas that have joined what has settled, and do not know it yet. */
   readonly wakes: readonly OperationRef[];
-  /** Others have to be looked at before what comes next, now or later. */
-  readonly looks: 'now' | 'later' | null;
+  /** After how long others have to be looked at, before what comes next; null: it waits for none. */
+  readonly looksInMs: number | null;
   /** What the chart wants done that is no operation and no timer. */
   readonly effects: readonly Effect[];
   /** The chart's output, once it has ended with one. */
@@ -78,6 +78,10 @@ export interface SagaNow {
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
 export const LOOK = 'look';
+
+/** Others are looked at again after such a pause, unless they wake this saga before. */
+const LOOK_PAUSE_MS = 5_000;
+const LOOK_PAUSE_MAX_MS = 60_000;
 
 export function chartTimer(id: string): string {
   return `timer ${id}`;
@@ -191,7 +195,7 @@ class Making {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
       records: [...this.#records, ...moved],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
-      ...{ asks: this.#asks, wakes: this.#wakes(), looks: this.#looks() },
+      ...{ asks: this.#asks, wakes: this.#wakes(), looksInMs: this.#looksInMs() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
       mayTimeOut: this.#mayTimeOut(),
     };
@@ -362,12 +366,14 @@ class Making {
     );
   }
 
-  #looks(): 'now' | 'later' | null {
+  #looksInMs(): number | null {
     if (this.#course.fault !== null) return null;
     const isHeld = this.#course.heldBy.length > 0;
     if (!isHeld && (this.#course.isFrozen || this.#joining().length === 0)) return null;
     // What was born with this turn may be another's, which shows only when it is written.
-    return this.#others === null ? 'now' : 'later';
+    if (this.#others === null) return 0;
+    // Who is asked answers soon.
+    return this.#asks.length > 0 ? LOOK_PAUSE_MS : lookPauseMs(this.#others, this.#moment.now);
   }
 
   /** Sagas that have joined this operation and are not settled, as far as that has been looked at. */
@@ -713,8 +719,7 @@ class Making {
 
   #take(handover: Handover, said: SaidOfSaga | null): void {
     if (said === null) return this.#refuseUnread(handover, 'this version cannot read it');
-    const kind = said.kind === 'cancel' ? 'cancel' : said.kind === 'signal' ? 'evidence' : 'verdict';
-    this.#answer(handover, this.#answerTo(said), kind, { ...said });
+    this.#answer(handover, this.#answerTo(said), recordKind(said), { ...said });
   }
 
   #refuseUnread(handover: Handover, why: string): void {
@@ -743,6 +748,9 @@ class Making {
         return this.#compensateAtWord();
       case 'signal':
         return this.#signal(said.event, said.eventId);
+      case 'look':
+        // Nothing has been looked at for this turn: that is what comes next.
+        return accepting;
     }
   }
 
@@ -833,6 +841,12 @@ class Making {
   }
 }
 
+/** What is older is looked at more seldom: it may be a person who is waited for. */
+function lookPauseMs({ operations, sagas }: Others, now: number): number {
+  const ages = [...operations.values(), ...sagas.values()].map((row) => (row === null ? 0 : now - row.createdAt));
+  return Math.min(Math.max(LOOK_PAUSE_MS, Math.min(...ages) / 4), LOOK_PAUSE_MAX_MS);
+}
+
 function inOrderOfSettling(a: Entry, b: Entry): number {
   return (a.settledAs ?? 0) - (b.settledAs ?? 0);
 }
@@ -868,8 +882,15 @@ function readable(handover: Handover): SaidOfSaga | { readonly operation: string
   }
 }
 
+function recordKind({ kind }: SaidOfSaga): NewRecord['kind'] {
+  if (kind === 'look') return 'moved';
+  if (kind === 'signal') return 'evidence';
+  return kind === 'cancel' ? 'cancel' : 'verdict';
+}
+
 function isSaidOfSaga(said: object): said is SaidOfSaga {
-  const { kind, by, event, eventId } = said as Readonly<Record<string, unknown>>;
+  const { kind, by, event, eventId, at } = said as Readonly<Record<string, unknown>>;
+  if (kind === 'look') return typeof at === 'string';
   if (kind === 'signal') {
     return typeof eventId === 'string' && typeof event === 'object' && event !== null && 'type' in event;
   }

@@ -59,9 +59,6 @@ const STARTS_AT_MOST = 8;
 const FAULT_PAUSE_MS = 60_000;
 const FAULT_PAUSE_MAX_MS = 3_600_000;
 
-/** Others are looked at again after this pause, unless they wake this saga before. */
-const LOOK_PAUSE_MS = 5_000;
-
 export class SagaAggregate implements Aggregate {
   readonly kind = 'saga';
   readonly startsAtMost = STARTS_AT_MOST;
@@ -211,7 +208,7 @@ function rowOf(made: SagaAdvance, before: Before, id: string) {
 }
 
 /** Everything that the saga waits for from now on. What it waited for already goes on from where it stands. */
-function duesOf({ course, changes, state, looks, mayTimeOut }: SagaAdvance, before: Before): readonly Due[] {
+function duesOf({ course, changes, state, looksInMs, mayTimeOut }: SagaAdvance, before: Before): readonly Due[] {
   if (isSagaSettled(state)) return [];
   const dues: Due[] = [];
   for (const id of new Set([...before.members.keys(), ...changes.keys()])) {
@@ -234,7 +231,7 @@ function duesOf({ course, changes, state, looks, mayTimeOut }: SagaAdvance, befo
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
-  if (looks !== null) dues.push({ name: LOOK, inMs: looks === 'now' ? 0 : LOOK_PAUSE_MS });
+  if (looksInMs !== null) dues.push({ name: LOOK, inMs: looksInMs });
   if (course.fault !== null) {
     const isSame = course.fault === before.course.fault;
     const pauseMs = Math.min(FAULT_PAUSE_MS * 2 ** (course.fault.times - 1), FAULT_PAUSE_MAX_MS);

@@ -14,6 +14,7 @@ const happenings: Readonly<Record<string, string>> = {
   'verdict.given': 'verdict',
   'lookup.requested': 'verdict',
   'cancel.requested': 'cancel',
+  'join.requested': 'join',
   'compensation.begun': 'taking back',
   'compensation.succeeded': 'taken back',
   'compensation.refused': 'not taken back',
@@ -40,16 +41,13 @@ const neverTaken = new Set([
   'pending --evidence--> escalated (inverse-failed)',
 ]);
 
-/** No schedule shares an operation between sagas yet. */
-const notPlayed = new Set(['join.requested']);
-
 /** Every arrow of the chart that the orchestrator can take. */
 export function arrowsOfChart(): readonly string[] {
   const arrows = new Set<string>();
   for (const state of Object.values(operationMachine.states)) {
     const byEvent = [...state.transitions, ['', state.always ?? []] as const];
     for (const [event, transitions] of byEvent) {
-      if (neverReported.has(event) || notPlayed.has(event)) continue;
+      if (neverReported.has(event)) continue;
       for (const transition of transitions) {
         const [target] = transition.target ?? [];
         const happening = happenings[event];

@@ -9,6 +9,7 @@ import type { SagaResult } from '../../src/define/saga-result.ts';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import type { Course } from './course.ts';
 import type { Process } from './process.ts';
+import type { Word } from './saga-plan.ts';
 import type { Order } from './shop.ts';
 import { orderOf, type Watch } from './watch.ts';
 
@@ -23,6 +24,14 @@ export interface Wish {
   readonly subject: string;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When an operator wants it taken back; null: nobody does. */
+  readonly takenBackAtMs: number | null;
+  /** What its chart is told from outside. */
+  readonly words: readonly Word[];
+  /** Its chart was told, as the answer was. */
+  readonly heard: (word: Word) => void;
+  /** Sagas may have it too: then it is theirs to cancel. */
+  readonly isShared: boolean;
   /** Whether its story is read once it has been told. */
   readonly isRead: boolean;
   /** How it ended, as its caller was told. */
@@ -36,6 +45,9 @@ export type Told = Result | SagaResult;
 
 /** A caller hears nothing for so long, and tries again. */
 const PATIENCE_MS = 6_000;
+
+/** A caller tells a chart the same event so often. */
+const TELLS_MAX = 4;
 
 /** A caller asks so often to be let off. */
 const CANCELS_MAX = 3;
@@ -65,13 +77,16 @@ export class Caller {
 
   begin(): void {
     const { agenda, chance } = this.#course;
-    const { atMs, terminatesAtMs } = this.#wish;
+    const { atMs, terminatesAtMs, takenBackAtMs } = this.#wish;
     agenda.after(atMs, () => this.#submit());
-    if (this.#course.strikes('conflict')) agenda.after(chance.between(0, 30_000), () => this.#conflict());
+    if (!this.#wish.isShared && this.#course.strikes('conflict'))
+      agenda.after(chance.between(0, 30_000), () => this.#conflict());
     for (let times = 0; times < CANCELS_MAX && this.#course.strikes('cancel'); times += 1) {
       agenda.after(atMs + chance.logBetween(10, 40_000), () => this.#cancel());
     }
-    if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#terminate());
+    for (const word of this.#wish.words) agenda.after(word.atMs, () => this.#tell(word, TELLS_MAX));
+    if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#instruct('terminate'));
+    if (takenBackAtMs !== null) agenda.after(takenBackAtMs, () => this.#instruct('compensate'));
   }
 
   /** Submits once more, now that all is well: the answer must be the one it was given before. */
@@ -109,7 +124,8 @@ export class Caller {
           this.#id = '';
           return;
         }
-        if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
+        if (this.#isOfDefinition(error)) this.#course.tally.met('saga: not begun, since its definition is at fault');
+        else if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
         again(chance.between(100, 3_000));
       },
     );
@@ -163,7 +179,9 @@ export class Caller {
       },
       (error: unknown) => {
         if (isSagacityError(error, 'IDEMPOTENCY_CONFLICT')) this.#course.tally.met('submission: conflict');
-        else if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
+        else if (!isExpected(error) && !this.#isOfDefinition(error)) {
+          this.#course.violated('submit', messageOf(error));
+        }
       },
     );
   }
@@ -178,22 +196,56 @@ export class Caller {
       .then(
         ({ status }) => this.#wish.cancelled(status),
         (error: unknown) => {
-          if (!isExpected(error) && !this.#isGone(error)) this.#course.violated('cancel', messageOf(error));
+          const isOfSaga = this.#wish.isShared && isSagacityError(error, 'INPUT_INVALID');
+          if (isOfSaga || isExpected(error) || this.#isGone(error)) return;
+          this.#course.violated('cancel', messageOf(error));
         },
       );
   }
 
-  #terminate(): void {
+  /** Gives its chart an event, and again while nobody knows whether it was heard, or it comes too early. */
+  #tell(word: Word, times: number): void {
+    const { agenda, chance } = this.#course;
+    const again = () => {
+      if (times > 1) agenda.after(chance.between(50, 8_000), () => this.#tell(word, times - 1));
+    };
+    const process = this.#anybody();
+    const id = this.#id;
+    if (process === null || id === null || id === '') return again();
+    if (this.#course.strikes('submitted-again')) agenda.after(chance.between(0, 8_000), () => this.#tell(word, 1));
+    const { type, eventId } = word;
+    this.#course.tell('caller', `tells ${this.subject} ${eventId}: ${type}`);
+    process.orchestrator.signal(id, { type, eventId }, { tenant: this.#wish.tenant, eventId, within: 2_000 }).then(
+      ({ status }) => {
+        if (status === 'waiting') return again();
+        this.#wish.heard(word);
+      },
+      (error: unknown) => {
+        const isRefused = isSagacityError(error, 'SIGNAL_REFUSED');
+        if (!isRefused && !isExpected(error) && !this.#isGone(error)) this.#course.violated('signal', messageOf(error));
+        again();
+      },
+    );
+  }
+
+  /** The operator ends it as it stands, or takes it back, if it is so far. */
+  #instruct(what: 'terminate' | 'compensate'): void {
     const process = this.#anybody();
     const id = this.#id;
     if (process === null || id === null || id === '') return;
-    this.#course.tell('person', `terminates ${this.subject}`);
-    process.orchestrator.operator
-      .terminate(id, { tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 })
-      .catch((error: unknown) => {
-        const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
-        if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated('terminate', messageOf(error));
-      });
+    this.#course.tell('person', `wants to ${what} ${this.subject}`);
+    process.orchestrator.operator[what](id, {
+      ...{ tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 },
+    }).catch((error: unknown) => {
+      const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
+      if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated(what, messageOf(error));
+    });
+  }
+
+  /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
+  #isOfDefinition(error: unknown): boolean {
+    const isRefused = isSagacityError(error, 'DEFINITION_INVALID') || isSagacityError(error, 'INPUT_INVALID');
+    return isRefused && this.#course.plan.sagas.brokenAt !== null;
   }
 
   /** A fail-over took it with it. */

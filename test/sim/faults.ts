@@ -48,7 +48,10 @@ export const faults = [
   'decision',
 ] as const;
 
-export type Fault = (typeof faults)[number];
+/** What is at fault itself: processes whose definitions are broken, until they are repaired. */
+export const faultsOfDefinitions = ['broken-definition'] as const;
+
+export type Fault = (typeof faults)[number] | (typeof faultsOfDefinitions)[number];
 
 /** Nothing befalls the database, the processes or the network by itself. */
 export const calm = Object.fromEntries(faults.map((fault) => [fault, 0]));

@@ -3,12 +3,14 @@
  * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late, because
  * what they read in the list is some time ago. Of an effect whose inverse was refused they say that they took it back by
  * hand, or that it stands; of a saga whose step was refused after the pivot they state the output, or have the step taken
- * again.
+ * again. Where a saga that is to be taken back waits for what is in doubt, they have the
+ * rest of it taken back meanwhile.
  */
 
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { failed, notApplied, succeeded } from '../../src/domain/outcome.ts';
 import type { Kept } from '../../src/adapters/memory/rows.ts';
+import { isDoubt } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import type { Decision, Doubt } from '../../src/orchestrator/decide.ts';
 import { isExpected, messageOf } from './callers.ts';
@@ -18,6 +20,7 @@ import type { Process } from './process.ts';
 import { outputOf, type Provider } from './provider.ts';
 import { stepsIn } from './saga-plan.ts';
 import { doneByHand, stepOfBooking } from './saga-shop.ts';
+import { isBeingTakenBack } from './saga-watch.ts';
 import { subjectOfRow } from './watch.ts';
 
 export class Persons {
@@ -41,6 +44,7 @@ export class Persons {
       (doubts) => {
         for (const doubt of doubts) if (doubt.state === 'escalated') this.#think(doubt);
         this.#decideSteps(process);
+        this.#takeBackInPart(process);
       },
       (error: unknown) => this.#failed('doubts', error),
     );
@@ -58,7 +62,7 @@ export class Persons {
     if (process === null) return;
     const { id, tenant, seen } = doubt;
     const row = this.#database.rows.operations.get(keyOf(doubt));
-    const subject = subjectOfRow(row ?? { ...doubt, saga: null, input: null });
+    const subject = subjectOfRow(row ?? { ...doubt, input: null });
     if (this.#mayStillArrive(subject)) return;
     const decision = { tenant, seen, by: 'the person on call', evidence: 'the ledger of the provider', within: 3_000 };
     if (row !== undefined && isLeftByItsInverse(row)) return this.#decideEffect(process, row, decision);
@@ -107,6 +111,20 @@ export class Persons {
           ...{ evidence: 'the ledger of the provider', within: 3_000 },
         })
         .catch((error: unknown) => this.#failed('resolveStep', error));
+    }
+  }
+
+  /** Where people take back what has settled they do not wait either for what is in doubt. */
+  #takeBackInPart({ orchestrator }: Process): void {
+    const { chance, plan, healed } = this.#course;
+    if (healed || plan.sagas.wanted.every(({ takenBackAtMs }) => takenBackAtMs === null)) return;
+    for (const saga of this.#database.rows.sagas.values()) {
+      const isHeldUp = isBeingTakenBack(saga) && this.#database.operationsOf(saga).some(({ state }) => isDoubt(state));
+      if (!isHeldUp || chance.is(0.5)) continue;
+      this.#course.tell('person', `does not wait for what is in doubt of ${saga.name}/${saga.key}`);
+      orchestrator.operator
+        .compensate(saga.id, { tenant: saga.tenant, by: 'the person on call', reason: 'they wait', within: 3_000 })
+        .catch((error: unknown) => this.#failed('compensate', error));
     }
   }
 

@@ -7,6 +7,7 @@
 
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault, faults } from './faults.ts';
+import { later } from './later-plan.ts';
 import { drawnSagas, type SagasPlan, sagasOf } from './saga-plan.ts';
 
 /** What may stay broken when everything else is healed. */
@@ -79,12 +80,12 @@ export const SAGAS_EACH = 8;
 
 /** Draws the plan of a seed. The same seed gives the same plan. */
 export function planOf(seed: number, cast: Cast = 'all'): Plan {
-  return cast === 'all' ? planOfAll(seed) : planOfSagas(seed);
+  const plan = planOfAll(seed);
+  return later(cast === 'all' ? plan : sagasOnly(plan), promisedBy);
 }
 
-function planOfSagas(seed: number): Plan {
-  const plan = planOfAll(seed);
-  const sagas = drawnSagas(seeded(seed), SAGAS_EACH, promisedBy);
+function sagasOnly(plan: Plan): Plan {
+  const sagas = drawnSagas(seeded(plan.seed), SAGAS_EACH, promisedBy);
   return { ...plan, wanted: [], sagas, rates: { ...plan.rates, ...sagas.rates } };
 }
 
@@ -243,7 +244,7 @@ function ratesOf(chance: Chance): Readonly<Record<Fault, number>> {
     return [fault, chance.is(0.5) ? chance.logBetween(from, to) : 0];
   });
   // The names come from the list itself.
-  return Object.fromEntries(drawn) as Record<Fault, number>;
+  return { ...Object.fromEntries(drawn), 'broken-definition': 0 } as Record<Fault, number>;
 }
 
 /** What the provider of this name promises. */

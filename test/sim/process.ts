@@ -13,6 +13,7 @@ import type { Random } from '../../src/ports/random.ts';
 import { BEGINS_AT, type Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Provider } from './provider.ts';
+import type { BrokenAt } from './saga-plan.ts';
 import { type Definitions, definitionsFor } from './shop.ts';
 import type { Wire } from './wire.ts';
 
@@ -34,6 +35,8 @@ export class Process {
   readonly errors: string[] = [];
   state: 'running' | 'frozen' | 'dead' = 'running';
   started = false;
+  /** It was given definitions that are at fault, until everything is repaired. */
+  readonly #isBroken: boolean;
   #asleep = false;
   readonly #bornAt: number;
   readonly #rate: number;
@@ -50,6 +53,7 @@ export class Process {
     this.#bornAt = agenda.now;
     this.#rate = 1 + chance.between(-DRIFT_MAX, DRIFT_MAX);
     this.#wallOffset = chance.is(0.3) ? chance.between(-1_200_000, 1_200_000) : 0;
+    this.#isBroken = course.strikes('broken-definition');
     this.definitions = definitionsFor(this, provider);
     this.orchestrator = createOrchestrator({
       store: database.connect(this),
@@ -64,6 +68,10 @@ export class Process {
       waker: wire.wakerOf(this),
     });
   }
+
+  /** Whether the author's own functions are broken there, as this process has them. */
+  readonly isBrokenAt = (where: BrokenAt): boolean =>
+    this.#isBroken && !this.course.healed && this.course.plan.sagas.brokenAt === where;
 
   get isAlive(): boolean {
     return this.state !== 'dead';

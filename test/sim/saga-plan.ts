@@ -28,7 +28,8 @@ export interface ParallelPlan {
 /** How the flow is written: with the builder, or as a machine by hand, of one of these kinds. */
 export const writings = ['race', 'again', 'beside'] as const;
 
-export type Writing = 'chain' | (typeof writings)[number];
+/** `asking`: by hand as well, and drawn later than the others. */
+export type Writing = 'chain' | (typeof writings)[number] | 'asking';
 
 export interface SagaShape {
   readonly name: string;
@@ -48,7 +49,21 @@ export interface WantedSaga {
   readonly atMs: number;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When an operator wants it taken back, whatever has become of it; null: nobody does. */
+  readonly takenBackAtMs: number | null;
+  /** What its chart is told from outside. */
+  readonly words: readonly Word[];
 }
+
+/** An event from outside for the chart of a machine by hand. */
+export interface Word {
+  readonly type: 'noted' | 'approved' | 'rejected';
+  readonly eventId: string;
+  readonly atMs: number;
+}
+
+/** What sagas share, submitted by itself. */
+export type WantedAlone = Pick<WantedSaga, 'tenant' | 'atMs' | 'takenBackAtMs'>;
 
 export interface SagasPlan {
   /** Their providers: of what is done, and of what takes it back. */
@@ -58,12 +73,28 @@ export interface SagasPlan {
   readonly concurrency: number | null;
   readonly shapes: readonly SagaShape[];
   readonly wanted: readonly WantedSaga[];
+  /** Who wants what sagas share for themselves, alone. */
+  readonly alone: readonly WantedAlone[];
+  /** Where the definitions of a broken process are broken. */
+  readonly brokenAt: BrokenAt | null;
 }
+
+/** The functions of an author in which something can throw: of a step's input, of a chart, of what takes a step back. */
+export const places = [
+  'an input',
+  'what an input holds',
+  'an inverse',
+  'a first input',
+  'a guard',
+  'an assignment',
+] as const;
+
+export type BrokenAt = (typeof places)[number];
 
 type Some<Item> = readonly [Item, ...Item[]];
 
 export const noSagas: SagasPlan = {
-  ...{ promised: [], rates: {}, concurrency: null, shapes: [], wanted: [] },
+  ...{ promised: [], rates: {}, concurrency: null, shapes: [], wanted: [], alone: [], brokenAt: null },
 };
 
 /** The share of the seeds that have sagas. */
@@ -103,9 +134,11 @@ export function drawnSagas(
       key: `travel-${index + 1}`,
       atMs,
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
+      takenBackAtMs: null,
+      words: [],
     };
   });
-  const plan = { promised, rates: {}, concurrency: null, shapes, wanted };
+  const plan = { promised, rates: {}, concurrency: null, shapes, wanted, alone: [], brokenAt: null };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 
@@ -143,15 +176,22 @@ const stories: Some<Story> = [
 const askedAtOnce = { visibleWithinMs: 0, arrivalLimitMs: 0, everyMs: 500, giveUpAfterMs: 60_000 } as const;
 
 /** The steps that the machines by hand have. */
-const stepsByHand = {
+export const stepsByHand = {
   race: ['fast', 'instead', 'last'],
   again: ['again', 'last'],
   beside: ['sure', 'tried', 'last'],
+  asking: ['first', 'last'],
 } as const;
 
 function bookingOf(place: string): string {
   return `${place}.book`;
 }
+
+/** The place of which the sagas of a tenant have one booking together: a step of this name, in whatever saga it is. */
+export const SHARED = 'pass';
+
+/** The action of that step. */
+export const sharedAction = bookingOf(SHARED);
 
 /** The action that takes another one back. */
 export function inverseOf(action: string): string {

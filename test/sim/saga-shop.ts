@@ -3,43 +3,76 @@
  * back names the booking. They are made with the builder that everybody uses, or are machines by hand.
  */
 
-import { assign, setup } from 'xstate';
+import { assign, cancel, raise, setup } from 'xstate';
 import type { Operation } from '../../src/define/operation.ts';
 import { type Saga, saga, typed } from '../../src/index.ts';
 import { actorsFrom } from '../../src/xstate.ts';
-import { inverseOf, type SagaShape, type SagasPlan, type StepPlan, stepsIn } from './saga-plan.ts';
+import {
+  type BrokenAt,
+  inverseOf,
+  SHARED,
+  sharedAction,
+  type SagaShape,
+  type SagasPlan,
+  type StepPlan,
+  stepsIn,
+  type Word,
+} from './saga-plan.ts';
 import type { Charged, Order } from './shop.ts';
+import { orderOf } from './watch.ts';
 
 /** Makes the operation of an action, taken back by another one if there is one. */
 export type Operations = (action: string, inverse: Operation | null) => Operation;
 
-/** The sagas of the plan by name, with their operations made by `operationOf`. */
-export function sagasFor({ shapes, promised }: SagasPlan, operationOf: Operations): ReadonlyMap<string, Saga> {
-  const inverses = new Map(
-    promised
-      .filter(({ action }) => promised.some((other) => inverseOf(other.action) === action && other.action !== action))
-      .map(({ action }) => [action, operationOf(action, null)]),
-  );
-  const operations = new Map(
-    promised
-      .filter(({ action }) => !inverses.has(action))
-      .map(({ action }) => [action, operationOf(action, inverses.get(inverseOf(action)) ?? null)]),
-  );
+/** Whether the functions of the author are broken there. */
+export type IsBroken = (where: BrokenAt) => boolean;
+
+/** The sagas of the plan by name, with their operations made by `operationOf`, and the one that they share by its action. */
+export function sagasFor(
+  { shapes, promised }: SagasPlan,
+  operationOf: Operations,
+  isBroken: IsBroken,
+): ReadonlyMap<string, Operation | Saga> {
+  const operations = operationsFor(promised, operationOf);
   const named = (action: string): Operation => {
     const operation = operations.get(action);
     if (operation === undefined) throw new Error(`${action} is not defined.`);
     return operation;
   };
+  const made = shapes.map((shape): [string, Saga] => {
+    const makes = shape.written === 'chain' ? chainOf : byHand;
+    return [shape.name, makes(shape, named, isBroken)];
+  });
+  const shared = operations.get(sharedAction);
+  return new Map<string, Operation | Saga>([
+    ...made,
+    ...(shared === undefined ? [] : [[sharedAction, shared] as const]),
+  ]);
+}
+
+/** The operations of sagas, each with what takes it back. */
+function operationsFor(promised: SagasPlan['promised'], operationOf: Operations): ReadonlyMap<string, Operation> {
+  const inverses = new Map(
+    promised
+      .filter(({ action }) => promised.some((other) => inverseOf(other.action) === action && other.action !== action))
+      .map(({ action }) => [action, operationOf(action, null)]),
+  );
   return new Map(
-    shapes.map((shape) => [shape.name, shape.written === 'chain' ? chainOf(shape, named) : byHand(shape, named)]),
+    promised
+      .filter(({ action }) => !inverses.has(action))
+      .map(({ action }) => [action, operationOf(action, inverses.get(inverseOf(action)) ?? null)]),
   );
 }
 
 /** What takes the step of this name back is called so. */
 const UNDO = 'undo ';
 
-/** What a step books is called so at its provider: no two steps of two sagas share a name. */
+/** What the shared step books is called so, whoever books it. */
+export const sharedBooking = `everybody/${SHARED}`;
+
+/** What a step books is called so at its provider: no two steps of two sagas share a name, except of what they share. */
 export function bookingName(sagaName: string, key: string, step: string): string {
+  if (step === SHARED) return sharedBooking;
   return `${sagaName}/${key}/${step}`;
 }
 
@@ -95,11 +128,11 @@ function optionsOf({ withinMs, compensation }: SagaShape) {
   };
 }
 
-function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
   const step = (verbs: Verbs, { name, action, hasInverse, onFailed }: StepPlan, isForward: boolean): Verbs => {
     const way = isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
-    return verbs.step(name, operationOf(action), bookingOf(shape, name), way);
+    return verbs.step(name, operationOf(action), bookingOf(shape, name, isBroken), way);
   };
   // The builder's types grow with each literal verb, and these are drawn.
   let verbs = saga(shape.name, optionsOf(shape)) as unknown as Verbs;
@@ -108,7 +141,7 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): 
     if (part.type === 'step') {
       verbs =
         part.name === shape.pivot
-          ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name))
+          ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name, isBroken))
           : step(verbs, part, isForward);
     } else {
       verbs = verbs.parallel(part.name, (branch) =>
@@ -126,31 +159,68 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation): 
 }
 
 /** The step's input: the order, with the receipts of everything that was booked before. */
-function bookingOf({ name }: Pick<SagaShape, 'name'>, step: string): (known: Known) => Order {
+function bookingOf(shape: SagaShape, step: string, isBroken: IsBroken): (known: Known) => Order {
+  const { name } = shape;
+  const steps = stepsIn(shape);
+  const isLater = steps.length > 1 && step === steps.at(-1)?.name;
   return ({ input, ...outputs }) => {
+    if (step === steps[0]?.name) refuseBroken(isBroken, 'a first input');
+    if (isLater) refuseBroken(isBroken, 'an input');
     const order = input as Order;
+    const isUnkept = isLater && isBroken('what an input holds');
+    if (step === SHARED) return { ...orderOf(order.tenant, sharedBooking) };
+    const unkept = isUnkept ? { placed: NEVER_KEPT as unknown as Date } : {};
     // What a person stated in the place of an output looks like one.
     const receipts = Object.values(outputs).map((output) => (output as Charged | undefined)?.receipt);
-    return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined };
+    return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined, ...unkept };
   };
+}
+
+/** No store can keep it. */
+const NEVER_KEPT = () => 'placed at some time';
+
+function refuseBroken(isBroken: IsBroken, where: BrokenAt): void {
+  if (isBroken(where)) throw new Error(`${where} is broken`);
 }
 
 const takesNothingBack = 'what is refused is tried again, and what is left is taken back by itself';
 
-function byHand(shape: SagaShape, operationOf: (action: string) => Operation): Saga {
+function byHand(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const { name, written, patienceMs } = shape;
   const operations = Object.fromEntries(stepsIn(shape).map((step) => [step.name, operationOf(step.action)]));
   const machine = setup({
     // XState takes types by example; these values are never read.
-    types: { context: {} as Context, input: {} as Order },
+    types: { context: {} as Context, input: {} as Order, events: {} as Heard },
     actors: actorsFrom(operations),
     delays: { patience: patienceMs },
-    guards: { mayTryAgain: ({ context }) => context.tries < TRIES_MAX },
-    actions: { countTry: assign({ tries: ({ context }) => context.tries + 1 }) },
+    guards: {
+      isHeeded() {
+        refuseBroken(isBroken, 'a guard');
+        return true;
+      },
+      mayTryAgain({ context }) {
+        refuseBroken(isBroken, 'a guard');
+        return context.tries < TRIES_MAX;
+      },
+    },
+    actions: {
+      noteWord: assign(({ context, event }) => {
+        refuseBroken(isBroken, 'an assignment');
+        return { words: [...context.words, event.eventId] };
+      }),
+      noteEnd: assign(() => {
+        refuseBroken(isBroken, 'an assignment');
+        return {};
+      }),
+      countTry: assign(({ context }) => {
+        refuseBroken(isBroken, 'an assignment');
+        return { tries: context.tries + 1 };
+      }),
+    },
   }).createMachine({
     id: name,
-    context: ({ input: order }: { readonly input: Order }) => ({ order, tries: 1 }),
-    ...waysOf(shape, written),
+    context: ({ input: order }: { readonly input: Order }) => ({ order, tries: 1, words: [] }),
+    ...waysOf(shape, written, isBroken),
     // XState reads the types of states from literals, and these are chosen.
   } as never);
   // The operations' names are drawn, so that the compiler does not know which there are.
@@ -162,20 +232,27 @@ function byHand(shape: SagaShape, operationOf: (action: string) => Operation): S
 interface Context {
   readonly order: Order;
   readonly tries: number;
+  /** Ids of the events that it has noted, in the order in which it was given them. */
+  readonly words: readonly string[];
+}
+
+/** What it is told from outside. */
+interface Heard extends Pick<Word, 'eventId'> {
+  readonly type: Word['type'] | 'reminded';
 }
 
 const TRIES_MAX = 2;
 
 /** Where the machine begins, and its states. */
-function waysOf(shape: SagaShape, written: SagaShape['written']): object {
+function waysOf(shape: SagaShape, written: SagaShape['written'], isBroken: IsBroken): object {
   const booking = (step: string, onDone: string, onError: unknown = `#${shape.name}.giveUp`) => {
-    const made = bookingOf(shape, step);
+    const made = bookingOf(shape, step, isBroken);
     const input = ({ context }: { readonly context: Context }) => made({ input: context.order });
     return { invoke: { id: step, src: step, input, onDone, onError } };
   };
   const ends = {
     last: booking('last', 'booked'),
-    giveUp: { invoke: { src: 'compensate', onDone: 'givenUp' } },
+    giveUp: { invoke: { src: 'compensate', onDone: { target: 'givenUp', actions: 'noteEnd' } } },
     booked: { type: 'final' },
     givenUp: { type: 'final' },
   };
@@ -195,6 +272,21 @@ function waysOf(shape: SagaShape, written: SagaShape['written']): object {
       const onError = [{ guard: 'mayTryAgain', target: 'pausing', actions: 'countTry' }, { target: 'giveUp' }];
       const states = { again: booking('again', 'last', onError), pausing: { after: { patience: 'again' } }, ...ends };
       return { initial: 'again', states };
+    }
+    // It notes what it is told, until it is told what to do, or has waited for long enough.
+    case 'asking': {
+      const reminder = 'reminder';
+      const asked = {
+        entry: raise({ type: 'reminded' }, { id: reminder, delay: shape.patienceMs }),
+        exit: cancel(reminder),
+        on: {
+          noted: { actions: 'noteWord' },
+          approved: { guard: 'isHeeded', target: 'last' },
+          rejected: 'giveUp',
+          reminded: 'last',
+        },
+      };
+      return { initial: 'first', states: { first: booking('first', 'asked'), asked, ...ends } };
     }
     // Both at once, and what is only tried is left when it takes too long.
     default: {

@@ -16,8 +16,8 @@ import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
-import { type SagaShape, type StepPlan, stepsIn } from './saga-plan.ts';
-import { bookingName, doneByHand, isByHand, stepOfBooking, undoneBy } from './saga-shop.ts';
+import { type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
+import { bookingName, doneByHand, isByHand, sharedBooking, stepOfBooking, undoneBy } from './saga-shop.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 import { subjectOfRow } from './watch.ts';
@@ -33,12 +33,33 @@ interface Booking {
   readonly step: StepPlan;
 }
 
+/** What of a chart waits for an operation. */
+interface Actor {
+  readonly generation: number;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly isLeft: boolean;
+  readonly isTold: boolean;
+  readonly step: string;
+  readonly actor: (Actor & { readonly id: string }) | null;
+  /** How the operation of another ended that it has joined. */
+  readonly endOfJoined: 'succeeded' | 'failed' | null;
+}
+
 /** As much of a saga's snapshot as is read here. */
 interface Stored {
-  readonly compensation: { readonly cause: { readonly code: string } } | null;
+  readonly compensation: { readonly cause: { readonly code: string }; readonly isPartial: boolean } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
-  readonly entries: readonly { readonly id: string; readonly isLeft: boolean }[];
+  readonly entries: readonly Entry[];
+  readonly heldBy: readonly string[];
+  readonly fault: { readonly times: number } | null;
+  readonly chart: {
+    readonly context: { readonly words?: readonly string[] };
+    readonly children: Readonly<Record<string, Actor & { readonly src: string }>>;
+  };
 }
 
 /** What the judge remembers of a saga. */
@@ -51,6 +72,10 @@ interface Remembered {
   readonly decided: Set<string>;
   /** Steps of which a person has stated what they brought. */
   readonly stated: Set<string>;
+  /** A person has said that what it did is to be taken back, after it had settled. */
+  isTakenBackAtWord: boolean;
+  /** A person has said not to wait for what is in doubt. */
+  isTakenBackInPart: boolean;
   /** Callers were told that it will be taken back; `withPivot`: while it was open whether the pivot succeeds. */
   cancelled: 'no' | 'yes' | 'with-pivot';
   /** Callers were told that it is too late for that. */
@@ -69,6 +94,8 @@ export class SagaWatch {
   readonly #remembered = new Map<string, Remembered>();
   /** Of what became of these before, a fail-over has lost something. */
   readonly #forgotten = new Set<string>();
+  /** Operations of no saga of which a fail-over has lost something. */
+  readonly #forgottenAlone = new Set<string>();
   #places = 0;
   #failovers = 0;
 
@@ -84,7 +111,9 @@ export class SagaWatch {
   /** Whether the order of this name is a booking of a saga, or takes one back. */
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
-    return this.#course.plan.sagas.shapes.some((shape) => booking.startsWith(`${shape.name}/`));
+    return (
+      booking === sharedBooking || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+    );
   }
 
   /** When an operation of a saga was due, before the verb that is being carried out. */
@@ -149,7 +178,9 @@ export class SagaWatch {
       if (before[part] !== row[part]) this.#wrong('G2', `${part} of ${label} changed`);
     }
     if (row.generation < before.generation) this.#wrong('I5', `the generation of ${label} went back`);
-    if (isSagaSettled(before.state) && (row.state !== before.state || !isDeepStrictEqual(row.output, before.output))) {
+    const isReopened = before.state !== 'compensated' && hasWord(turn, 'compensate');
+    const isMoved = row.state !== before.state && !isReopened;
+    if (isSagaSettled(before.state) && (isMoved || !isDeepStrictEqual(row.output, before.output))) {
       this.#wrong('I6', `${label} was ${before.state} and became ${row.state}`);
     }
     if (turn === null) this.#checkClaim(verb, args, before, row);
@@ -179,7 +210,7 @@ export class SagaWatch {
     if (row.generation <= before.generation) this.#wrong('I5', `a claim left the generation of ${label}`);
     if (before.owner === null) return;
     tally.met('saga: taken over from a worker that died');
-    if (this.#bookingsOf(row).some(isBeingTakenBack)) tally.met('saga: taken over while it is taking back');
+    if (this.#bookingsOf(row).some(isUndone)) tally.met('saga: taken over while it is taking back');
   }
 
   #checkNextStep(row: KeptSaga): void {
@@ -212,7 +243,7 @@ export class SagaWatch {
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
-      if (booking.undoes === null) this.#stepBegun(row, was, booking, bookings);
+      if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings);
     }
     const undoing = changed.filter((booking) => booking.undoes !== null && wasOf(booking) === null);
     for (const inverse of undoing) this.#inverseBegun(row, stored, inverse, bookings);
@@ -221,12 +252,33 @@ export class SagaWatch {
       if (original !== undefined) remembered.begun.add(original.subject);
     }
     if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
+    this.#checkLedger(row, stored, bookings);
+    this.#noteJoined(row, was, stored);
+    this.#checkHeard(turn, row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
   }
 
+  /** What a chart waits for is in its ledger, and nothing is begun that is not there. */
+  #checkLedger(row: KeptSaga, { chart, entries }: Stored, bookings: readonly Booking[]): void {
+    const stray = bookings.find(({ row: { id } }) => entries.every((entry) => entry.id !== id));
+    if (stray !== undefined) this.#wrong('I8', `${stray.subject} is begun, and its saga does not know of it`);
+    for (const [id, { src, generation }] of Object.entries(chart.children)) {
+      const isKnown = entries.some(({ actor }) => actor?.id === id && actor.generation === generation);
+      if (!isKnown && src !== 'compensate') {
+        this.#wrong('I7', `${labelOf(row)} waits for ${id}, which was never begun`);
+      }
+    }
+  }
+
   /** A chain begins a step when what comes before it is done, and no step once it is taken back. */
-  #stepBegun(row: KeptSaga, was: Stored | null, { step, subject }: Booking, bookings: readonly Booking[]): void {
+  #stepBegun(
+    row: KeptSaga,
+    was: Stored | null,
+    stored: Stored,
+    { step, subject }: Booking,
+    bookings: readonly Booking[],
+  ): void {
     if (was !== null && (was.compensation !== null || was.isTerminated)) {
       this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
     }
@@ -237,6 +289,7 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
+        (earlier.name === SHARED && endOfJoinedIn(stored) === 'succeeded') ||
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
@@ -251,6 +304,7 @@ export class SagaWatch {
     if (original.row.state !== 'compensating') {
       this.#wrong('I9', `${subject} is begun, and ${original.subject} is ${original.row.state}`);
     }
+    this.#checkJoiners(original.row);
     if (remembered.begun.has(original.subject)) this.#wrong('I9', `${original.subject} is taken back again`);
     if (stored.isTerminated) this.#wrong('I9', `${subject} is begun, and its saga was terminated`);
     // What a chart by hand has left helps nobody, whatever becomes of the rest.
@@ -260,14 +314,19 @@ export class SagaWatch {
     const open = others.find(({ row: { state }, ...other }) =>
       isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
     );
-    if (open !== undefined) this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
+    const isPartial = remembered.isTakenBackInPart && stored.compensation?.isPartial === true;
+    if (open !== undefined && !isPartial) {
+      this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
+    }
+    if (open !== undefined) this.#course.tally.met('saga: taken back in part while something is in doubt');
     const { pivot, compensation } = this.#shapeOf(row);
     const passed = others.find(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
-    if (passed !== undefined) this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
+    if (passed !== undefined && !remembered.isTakenBackAtWord)
+      this.#wrong('I9', `${subject} is begun, and ${passed.subject} is the pivot`);
     if (compensation === 'parallel') return;
     const place = remembered.settled.get(original.row.id) ?? 0;
     for (const other of others) {
-      if (isBeingTakenBack(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
+      if (isUndone(other)) this.#wrong('I9', `${subject} does not wait for ${other.subject}`);
       const isOwed = other.step.hasInverse && other.row.state === 'succeeded' && !remembered.begun.has(other.subject);
       if (isOwed && (remembered.settled.get(other.row.id) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
@@ -279,10 +338,12 @@ export class SagaWatch {
 
   /** What a request notes are receipts of its own saga, and what takes a booking back names it. */
   sends(subject: string, { tenant, order, note }: Order, row: Kept): void {
-    if (row.saga === null) return;
     const booking = undoneBy(order);
+    if (row.saga === null && booking === null) return;
     const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
-    const own = this.#books.ledger.filter(({ subject: of }) => isOf(of, tenant) && orderOf(of).startsWith(saga));
+    const own = this.#books.ledger.filter(
+      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || orderOf(of) === sharedBooking),
+    );
     const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
     const receipts = note?.split(' ') ?? [];
     if (receipts.length < this.#receiptsOf(row, booking))
@@ -297,12 +358,15 @@ export class SagaWatch {
   #receiptsOf(row: Kept, booking: string | null): number {
     const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: row.saga ?? '' }));
     if (booking !== null) return 1;
-    if (saga === undefined) return 0;
+    if (saga === undefined || stepOfBooking(subjectOfRow(row)) === SHARED) return 0;
     const bookings = this.#bookingsOf(saga);
     const own = bookings.find(({ row: { id } }) => id === row.id);
     const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
-    const last = earlier.map((step) => bookings.findLast((other) => other.undoes === null && other.step === step));
-    return last.filter((other) => other?.row.state === 'succeeded').length;
+    const hasJoined = endOfJoinedIn(storedIn(saga)) === 'succeeded';
+    return earlier.filter((step) => {
+      const last = bookings.findLast((other) => other.undoes === null && other.step === step);
+      return last?.row.state === 'succeeded' || (step.name === SHARED && last === undefined && hasJoined);
+    }).length;
   }
 
   charged(subject: string): void {
@@ -319,22 +383,120 @@ export class SagaWatch {
 
   /** At the end every saga that is over still agrees with its providers. */
   checkEndings(): void {
-    for (const row of this.#data.rows.sagas.values()) if (isSagaSettled(row.state)) this.#checkEnding(row);
+    for (const row of this.#data.rows.sagas.values()) if (isSagaSettled(row.state)) this.#checkEnding(row, true);
+    for (const row of this.#data.rows.operations.values()) if (row.saga === null) this.#checkAlone(row);
   }
 
-  #checkEnding(row: KeptSaga): void {
+  #checkEnding(row: KeptSaga, isLater = false): void {
     const stored = storedIn(row);
     const bookings = this.#bookingsOf(row);
     const open = bookings.find((booking) => !isSettled(booking.row.state));
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
     const { pivot } = this.#shapeOf(row);
-    const hasPivoted = bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
+    const hasJoined = pivot === SHARED && endOfJoinedIn(stored) === 'succeeded';
+    const hasPivoted =
+      hasJoined || bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     const { cancelled } = this.#of(row);
     if (row.state === 'succeeded' && (cancelled === 'yes' || (cancelled === 'with-pivot' && !hasPivoted))) {
       this.#wrong('I10', `${labelOf(row)} has succeeded, and was cancelled in time`);
     }
-    for (const step of stepsIn(this.#shapeOf(row))) this.#checkStep(row, stored, step, bookings);
+    for (const step of stepsIn(this.#shapeOf(row))) {
+      const isJoined = step.name === SHARED && bookings.every((booking) => booking.step !== step);
+      if (!isJoined) this.#checkStep(row, stored, step, bookings);
+      else if (!isLater) this.#checkJoined(row, stored);
+    }
+  }
+
+  /** A chain succeeds with what it has joined, which nobody has taken back under it. */
+  #checkJoined(row: KeptSaga, stored: Stored): void {
+    if (row.state !== 'succeeded') return;
+    const subjects = this.#books.ledger.map(({ subject }) => subject).filter((subject) => isOf(subject, row.tenant));
+    const booked = subjects.filter((subject) => orderOf(subject) === sharedBooking).length;
+    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === sharedBooking).length;
+    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isOfShared(subject));
+    if (endOfJoinedIn(stored) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
+    this.#wrong('I10', `${labelOf(row)} has succeeded, and what it joined is booked ${booked} times, undone ${undone}`);
+  }
+
+  /** What stands alone is taken back at a person's word alone, and then it is. */
+  #checkAlone(row: Kept): void {
+    const subject = subjectOfRow(row);
+    if (orderOf(subject) !== sharedBooking || this.#forgottenAlone.has(keyOf(row))) return;
+    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, sharedBooking));
+    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isOfShared(of));
+    const isDecided = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
+      ({ body }) => (body as { kind?: string }).kind === 'compensation-verdict',
+    );
+    const isWrong = row.state === 'compensated' ? undoing.length !== 1 && !isDecided : undoing.length > 0;
+    if (isLied || row.state === 'compensating' || row.state === 'escalated' || !isWrong) return;
+    this.#wrong('I10', `${subject} is ${row.state}, and its provider holds ${undoing.length} that take it back`);
+  }
+
+  /** A person's word to take back what stands alone was heeded. */
+  takenBackAlone(before: Kept, row: Kept): void {
+    if (before.state !== 'succeeded') return;
+    this.#course.tally.met('saga: what stands alone is taken back at a person’s word');
+    this.#checkJoiners(row);
+  }
+
+  /** Nothing is taken back under a saga that has joined it and is open; one that has settled does not open again. */
+  #checkJoiners(row: Kept): void {
+    for (const id of joinedIn(row)) {
+      const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id }));
+      if (saga === undefined || isSagaSettled(saga.state) || this.#of(saga).isTakenBackAtWord) continue;
+      this.#wrong('I9', `${subjectOfRow(row)} is taken back, and ${labelOf(saga)} has joined it and is ${saga.state}`);
+    }
+  }
+
+  /** A chart has noted each event that it took once, in the order in which it took them, and no other. */
+  #checkHeard(turn: SagaTurn, row: KeptSaga, was: Stored | null, stored: Stored): void {
+    const { tally } = this.#course;
+    const expected = [...(was?.chart.context.words ?? [])];
+    for (const { body } of turn.records) {
+      const said = decode(body) as {
+        readonly kind?: string;
+        readonly accepted?: boolean;
+        readonly event?: Partial<Word>;
+      };
+      const { type, eventId } = said.event ?? {};
+      if (said.kind !== 'signal' || type === undefined || eventId === undefined) continue;
+      if (said.accepted !== true) tally.met('saga: an event refused');
+      else if (type === 'noted' && expected.includes(eventId)) tally.met('saga: an event heard before');
+      else if (type === 'noted') expected.push(eventId);
+      else tally.met(`saga: ${type} from outside`);
+    }
+    const words = stored.chart.context.words ?? [];
+    if (isDeepStrictEqual(words, expected)) return;
+    this.#wrong('I12', `${labelOf(row)} has noted ${words.join(', ')}, and was given ${expected.join(', ')}`);
+  }
+
+  /** A caller was told that its event was taken. */
+  heard(tenant: string, name: string, key: string, { type, eventId }: Word): void {
+    const row = [...this.#data.rows.sagas.values()].find(
+      (saga) => saga.tenant === tenant && saga.name === name && saga.key === key,
+    );
+    if (row === undefined || this.#failovers > 0 || type !== 'noted') return;
+    if (storedIn(row).chart.context.words?.includes(eventId) === true) return;
+    this.#wrong('I12', `a caller was told that ${labelOf(row)} has taken ${eventId}, and it has not`);
+  }
+
+  /** A saga is told of what it joined what has become of that, once that has agreed. */
+  #noteJoined(row: KeptSaga, was: Stored | null, stored: Stored): void {
+    const { tally } = this.#course;
+    for (const entry of stored.entries) {
+      const before = was?.entries.find(({ id }) => id === entry.id)?.endOfJoined ?? null;
+      if (entry.endOfJoined === null || before !== null) continue;
+      const joined = this.#data.rows.operations.get(keyOf({ tenant: row.tenant, id: entry.id }));
+      const state = joined?.state ?? 'gone';
+      tally.met(`saga: joined, and told that it ${entry.endOfJoined}`);
+      if (state === 'compensated' || state === 'compensating') tally.met('saga: a step met what is taken back');
+      const hasAgreed = joined !== undefined && joinedIn(joined).includes(row.id);
+      const isRefused = joined !== undefined && (hasEnded({ row: joined }) || isUndone({ row: joined }));
+      const isSo = entry.endOfJoined === 'succeeded' ? state === 'succeeded' && hasAgreed : isRefused;
+      if (!isSo)
+        this.#wrong('I10', `${labelOf(row)} is told ${entry.endOfJoined} of what it joined, which is ${state}`);
+    }
   }
 
   #checkStep(row: KeptSaga, stored: Stored, step: StepPlan, bookings: readonly Booking[]): void {
@@ -380,7 +542,10 @@ export class SagaWatch {
     const remembered = this.#of(row);
     const before = remembered.told;
     remembered.told = result;
-    if (this.#failovers === 0 && before !== null && !isDeepStrictEqual(before, result)) {
+    // What an operator has taken back, or has begun to and ended as it stood, is told so from then on.
+    const isReopened = remembered.isTakenBackAtWord && before?.status !== 'compensated';
+    const isOtherwise = before !== null && !isDeepStrictEqual(before, result) && !isReopened;
+    if (this.#failovers === 0 && isOtherwise) {
       this.#wrong('I14', `callers were told different things about ${labelOf(row)}`);
     }
     const shape = this.#shapeOf(row);
@@ -451,6 +616,7 @@ export class SagaWatch {
           readonly outcome?: { readonly type: string };
         };
       };
+      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
@@ -475,6 +641,25 @@ export class SagaWatch {
     }
   }
 
+  #noteTakeBack(accepted: boolean, row: KeptSaga, stored: Stored): void {
+    const { tally } = this.#course;
+    const remembered = this.#of(row);
+    const state = this.#before.get(keyOf(row))?.state ?? null;
+    if (!accepted) {
+      tally.met('saga: not taken back at a person’s word, since it had not settled');
+      // What has succeeded, or was ended as it stood, can be taken back.
+      if (state !== null && isSagaSettled(state)) this.#wrong('I10', `${labelOf(row)} is ${state}, and not taken back`);
+      return;
+    }
+    if (state === 'succeeded' || state === 'terminated') {
+      remembered.isTakenBackAtWord = true;
+      tally.met(`saga: taken back at a person’s word after it was ${state}`);
+    } else if (stored.compensation !== null && stored.compensation.cause.code !== 'requested') {
+      remembered.isTakenBackInPart = true;
+    } else if (!remembered.isTakenBackAtWord && state !== 'compensated')
+      this.#wrong('I10', `${labelOf(row)} is ${state ?? 'new'}, and said to be taken back`);
+  }
+
   #noteCancel(
     accepted: boolean,
     was: Stored | null,
@@ -491,16 +676,20 @@ export class SagaWatch {
     tally.met(accepted ? 'saga: cancelled' : 'saga: cancelled too late');
     if (accepted) {
       const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
-      const isOpenPivot = pivotWas !== null && !isSettled(pivotWas.state);
+      const isJoined = pivot === SHARED && ofPivot === undefined;
+      const isOpenPivot = isJoined ? stored.asked === 'cancelled' : pivotWas !== null && !isSettled(pivotWas.state);
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
       if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
-      if (pivotWas?.state === 'succeeded') this.#wrong('I10', `${labelOf(row)} was cancelled after its pivot`);
+      if (pivotWas?.state === 'succeeded' && !remembered.isTakenBackAtWord) {
+        this.#wrong('I10', `${labelOf(row)} was cancelled after its pivot`);
+      }
       return;
     }
     remembered.refusedToCancel = true;
     const isOver = before !== undefined && isSagaSettled(before.state);
-    const hasPivoted = ofPivot?.row.state === 'succeeded';
+    const hasPivoted =
+      (pivot === SHARED ? endOfJoinedIn(stored) : null) === 'succeeded' || ofPivot?.row.state === 'succeeded';
     if (!isOver && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
       this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
     }
@@ -525,13 +714,18 @@ export class SagaWatch {
     if (was?.asked !== stored.asked && stored.asked === 'timed-out') {
       tally.met('saga: timed out while the pivot is under way');
     }
+    if (stored.fault !== null && was?.fault == null) tally.met('saga: its definition is at fault');
+    if (stored.fault !== null && stored.compensation !== null) tally.met('saga: at fault while it is taken back');
+    if (stored.fault === null && was?.fault != null) tally.met('saga: at fault no more');
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
+    if (row.reason === 'joined' && before?.reason !== 'joined') tally.met('saga: held by one that has joined');
+    if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       tally.met('saga: a step refused after the pivot, and a person was asked');
     }
-    if (row.state === 'escalated' && row.reason === 'definition-fault') {
+    if (row.state === 'escalated' && row.reason === 'definition-fault' && this.#course.plan.sagas.brokenAt === null) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
     }
   }
@@ -556,6 +750,9 @@ export class SagaWatch {
   failedOver(before: Database['rows']): void {
     const { tally } = this.#course;
     this.#failovers += 1;
+    for (const [name, row] of before.operations) {
+      if (this.#data.rows.operations.get(name) !== row) this.#forgottenAlone.add(name);
+    }
     for (const [name, row] of before.sagas) {
       const kept = this.#data.rows.sagas.get(name);
       if (kept === row) continue;
@@ -577,6 +774,8 @@ export class SagaWatch {
       }
       remembered.decided.clear();
       remembered.stated.clear();
+      remembered.isTakenBackAtWord = false;
+      remembered.isTakenBackInPart = false;
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
     }
@@ -607,6 +806,8 @@ export class SagaWatch {
       begun: new Set(),
       decided: new Set(),
       stated: new Set(),
+      isTakenBackAtWord: false,
+      isTakenBackInPart: false,
       cancelled: 'no',
       refusedToCancel: false,
       told: null,
@@ -634,6 +835,41 @@ export function labelOf({ tenant, name, key }: Pick<KeptSaga, 'tenant' | 'name' 
   return `${tenant}/${name}/${key}`;
 }
 
+/** The saga is to be taken back, and that is not done yet. */
+export function isBeingTakenBack(saga: KeptSaga): boolean {
+  return !isSagaSettled(saga.state) && storedIn(saga).compensation !== null;
+}
+
+/** The sagas by which one that is to be taken back is held. */
+export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): readonly KeptSaga[] {
+  return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
+}
+
+/** The shared operation that a saga waits for, if it does: it may be its own. */
+export function joinedBy(saga: KeptSaga): readonly string[] {
+  return storedIn(saga)
+    .entries.filter(({ step, isTold, isLeft, actor }) => step === SHARED && actor !== null && !isTold && !isLeft)
+    .map(({ id }) => id);
+}
+
+function endOfJoinedIn({ entries }: Stored): Entry['endOfJoined'] {
+  return entries.find(({ step, actor }) => step === SHARED && actor !== null)?.endOfJoined ?? null;
+}
+
+/** The sagas that have joined an operation. */
+function joinedIn({ snapshot }: Kept): readonly string[] {
+  // Written by the operation's chart.
+  return (snapshot as unknown as { readonly context: { readonly joined: readonly string[] } }).context.joined;
+}
+
+function isUndoOf(subject: string, booking: string): boolean {
+  return undoneBy(orderOf(subject)) === booking;
+}
+
+function isOfShared(subject: string): boolean {
+  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === sharedBooking;
+}
+
 function storedIn({ snapshot }: KeptSaga): Stored {
   // Written by the turns of sagas.
   return decode(snapshot) as Stored;
@@ -649,11 +885,12 @@ function isOf(subject: string, tenant: string): boolean {
 }
 
 /** How it ended is proven, whatever has become of it since. */
-function hasEnded({ row: { state } }: Booking): boolean {
+function hasEnded({ row: { state } }: Pick<Booking, 'row'>): boolean {
   return isSettled(state) || state === 'compensating';
 }
 
-function isBeingTakenBack({ row: { state, reason } }: Booking): boolean {
+/** Its inverse is under way, or was refused. */
+function isUndone({ row: { state, reason } }: Pick<Booking, 'row'>): boolean {
   return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
 }
 
@@ -664,6 +901,12 @@ function isOpen({ row: { state }, begun }: { readonly row: Pick<Kept, 'state'>; 
 
 function isInDoubt(state: Kept['state']): boolean {
   return state === 'unknown' || state === 'reconciling';
+}
+
+/** Whether a turn heeds such a word of a person. */
+function hasWord(turn: SagaTurn | null, kind: string): boolean {
+  const said = (turn?.records ?? []).map(({ body }) => decode(body) as { kind?: string; accepted?: boolean });
+  return said.some((one) => one.kind === kind && one.accepted === true);
 }
 
 function isSent(row: Kept | null): boolean {

@@ -16,8 +16,9 @@ import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
 import { type Cast, type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
-import { stepsIn } from './saga-plan.ts';
-import { labelOf } from './saga-watch.ts';
+import { inverseOf, sharedAction, stepsIn } from './saga-plan.ts';
+import { sharedBooking } from './saga-shop.ts';
+import { holdersOf, joinedBy, labelOf } from './saga-watch.ts';
 import type { Tally } from './tally.ts';
 import { subjectOfRow, Watch } from './watch.ts';
 import { startWeather } from './weather.ts';
@@ -81,9 +82,21 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       atMs,
       subject,
       terminatesAtMs: null,
+      takenBackAtMs: null,
+      words: [],
+      heard: () => {},
+      isShared: false,
       isRead: false,
       told,
       cancelled: () => {},
+    };
+  });
+  const ofSeveral = sagas.alone.map((wish): Wish => {
+    const subject = subjectOf(sharedAction, { tenant: wish.tenant, order: sharedBooking });
+    const told = (result: Told) => watch.told(subject, result);
+    return {
+      ...{ ...wish, definition: sharedAction, key: sharedBooking, subject, told, cancelled: () => {} },
+      ...{ terminatesAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
     };
   });
   const ofSagas = sagas.wanted.map(
@@ -91,12 +104,14 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       ...wish,
       definition: saga,
       subject: labelOf({ ...wish, name: saga }),
+      heard: (word) => watch.sagas.heard(wish.tenant, saga, wish.key, word),
+      isShared: false,
       isRead: true,
       told: (result) => watch.sagas.told(wish.tenant, saga, wish.key, result),
       cancelled: (status) => watch.sagas.cancelled(wish.tenant, saga, wish.key, status),
     }),
   );
-  return [...alone, ...ofSagas];
+  return [...alone, ...ofSeveral, ...ofSagas];
 }
 
 async function run(course: Course, stage: Stage): Promise<void> {
@@ -173,13 +188,36 @@ function isQuiet({ callers, database }: Stage): boolean {
   return unsettled(database).next().done === true && wordsLeft(database) === 0;
 }
 
-/** What has neither ended nor waits for a person. What is being taken back waits for what takes it back. */
+/**
+ * What has neither ended nor waits for a person. What is being taken back waits for what takes it back, and a saga whose
+ * definition was at fault goes on by itself, as does one that others have held who are over.
+ */
 function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   for (const row of rows.operations.values()) {
-    const isTakenBack = row.saga !== null && row.state === 'compensating';
+    const isTakenBack = row.state === 'compensating' && (row.saga !== null || hasOpenInverse(row, rows));
     if (!isSettled(row.state) && row.state !== 'escalated' && !isTakenBack) yield row;
   }
-  for (const row of rows.sagas.values()) if (!isSagaSettled(row.state) && row.state !== 'escalated') yield row;
+  for (const row of rows.sagas.values()) {
+    const isHeld = row.reason !== 'joined' || holdersOf(row, rows.sagas).some(({ state }) => !isSagaSettled(state));
+    const waitsForPerson = row.state === 'escalated' && row.reason !== 'definition-fault' && isHeld;
+    if (!isSagaSettled(row.state) && !waitsForPerson && !waitsForAnother(row, rows)) yield row;
+  }
+}
+
+/** It has joined what waits for a person, and nothing of its own is under way. */
+function waitsForAnother(saga: KeptSaga, { operations }: Database['rows']): boolean {
+  const own = [...operations.values()].filter((row) => row.tenant === saga.tenant && row.saga === saga.id);
+  const isOver = own.every(({ state }) => isSettled(state) || state === 'escalated');
+  return (
+    isOver && joinedBy(saga).some((id) => operations.get(keyOf({ tenant: saga.tenant, id }))?.state === 'escalated')
+  );
+}
+
+/** What takes back an operation that stands alone waits for a person. */
+function hasOpenInverse({ tenant, action }: Kept, { operations }: Database['rows']): boolean {
+  return [...operations.values()].some(
+    (row) => row.tenant === tenant && row.action === inverseOf(action) && row.state === 'escalated',
+  );
 }
 
 /** Hand-overs that wait for what is there; one that a fail-over took with it hears nothing any more. */
@@ -217,8 +255,12 @@ function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number
   // One step of a saga after the other, and then what takes them back.
   const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsIn(shape).length));
   const longest = Math.max(...promised.map(takes), steps * Math.max(0, ...sagas.promised.map(takes)));
-  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000;
+  const pausesMs = sagas.brokenAt === null ? 0 : FAULT_PAUSES_MS;
+  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000 + pausesMs;
 }
+
+/** A definition that was at fault for as long as faults strike is tried again within this. */
+const FAULT_PAUSES_MS = 1_000_000;
 
 function missed(course: Course, { database, callers }: Stage, limitMs: number): void {
   if (course.violation !== null) return;

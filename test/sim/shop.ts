@@ -10,6 +10,7 @@ import type { Schema } from '../../src/define/schema.ts';
 import type { Promised } from './plan.ts';
 import type { Process } from './process.ts';
 import type { Provider } from './provider.ts';
+import { sharedAction } from './saga-plan.ts';
 import { sagasFor, undoing } from './saga-shop.ts';
 
 /** What is submitted. Its values are such as JSON cannot carry by itself. */
@@ -54,11 +55,15 @@ export function definitionsFor(process: Process, provider: Provider): Definition
     if (one === undefined) throw new Error(`Nobody has promised ${action}.`);
     return definitionOf(one, process, provider, inverse);
   };
-  return new Map<string, Operation | Saga>([...alone, ...sagasFor(sagas, operationOf)]);
+  return new Map<string, Operation | Saga>([...alone, ...sagasFor(sagas, operationOf, process.isBrokenAt)]);
 }
 
 function definitionOf(promised: Promised, process: Process, provider: Provider, inverse: Operation | null): Operation {
   const { lookup } = promised;
+  const soundly = (given: Parameters<typeof undoing>[0]) => {
+    if (process.isBrokenAt('an inverse')) throw new Error('an inverse is broken');
+    return undoing(given);
+  };
   const defined = operation(promised.action, {
     input: typed<Order>(),
     output: charged,
@@ -78,7 +83,8 @@ function definitionOf(promised: Promised, process: Process, provider: Provider, 
     timeout: promised.timeoutMs,
     sendWithin: promised.sendWithinMs,
     retry: { attempts: promised.attempts, delay: promised.pauseMs },
-    ...(inverse === null ? {} : { compensate: { operation: inverse, input: undoing } }),
+    ...(promised.action === sharedAction ? { shared: true } : {}),
+    ...(inverse === null ? {} : { compensate: { operation: inverse, input: soundly } }),
   });
   // What the simulator submits with it is what it takes; the static types have done their part above.
   return defined as unknown as Operation;

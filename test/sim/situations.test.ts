@@ -78,8 +78,7 @@ function arrowsInTheConfig(): { readonly from: string; readonly to: string }[] {
   for (const [from, state] of Object.entries(operationMachine.config.states ?? {})) {
     const lists: unknown[] = [
       state.always,
-      // No schedule shares an operation between sagas yet.
-      ...Object.entries(state.on ?? {}).flatMap(([event, to]) => (event === 'join.requested' ? [] : [to])),
+      ...Object.values(state.on ?? {}),
       // What an actor's error would do is never reported by the orchestrator.
       ...[state.invoke].flat().map((invoke) => (invoke as { onDone?: unknown } | undefined)?.onDone),
     ];

@@ -137,8 +137,9 @@ export class Watch {
     } else {
       this.#checkIdentity(before, row);
       if (row.generation < before.generation) this.#wrong('I5', `the generation of ${subject} went back`);
-      // A success is left by its own compensation, which sagas begin.
-      const isTakenBack = row.saga !== null && before.state === 'succeeded' && row.state === 'compensating';
+      // A success is left by its own compensation, which sagas begin, and of what stands alone a person.
+      const isAtWord = row.saga !== null || isTakenBackAtWord(turn);
+      const isTakenBack = isAtWord && before.state === 'succeeded' && row.state === 'compensating';
       const isElsewhere = row.state !== before.state && !isTakenBack;
       if (isSettled(before.state) && (isElsewhere || !isDeepStrictEqual(row.output, before.output))) {
         this.#wrong('I6', `${subject} was ${before.state} and became ${row.state}`);
@@ -152,6 +153,7 @@ export class Watch {
     this.#checkRecords(name, subject, row);
     if (turn !== null) this.#noteTurn(turn, name, before, row);
     if (before?.state !== row.state) this.#checkEnding(subject, row);
+    if (before !== null && row.saga === null && isTakenBackAtWord(turn)) this.#sagas.takenBackAlone(before, row);
   }
 
   /** What was handed over is there until a turn that is written takes it. */
@@ -319,8 +321,8 @@ export class Watch {
   /** A decision is obeyed on the history that the person has read, and on no other of as many turns. */
   #checkVerdict(subject: string, before: Kept | null, body: unknown): void {
     // Bodies are objects of the orchestrator's making.
-    const { accepted, seen } = body as Readonly<Record<string, unknown>>;
-    if (accepted !== true || seen === `${before?.revision}.${before?.turn}`) return;
+    const { accepted, seen, kind } = body as Readonly<Record<string, unknown>>;
+    if (accepted !== true || kind === 'compensate-operation' || seen === `${before?.revision}.${before?.turn}`) return;
     this.#wrong('I19', `a decision on ${String(seen)} was applied to ${subject}, whose history is another one`);
   }
 
@@ -573,15 +575,14 @@ export function orderOf(tenant: string, order: string): Order {
   return { tenant, order, amount: 1_200n, placed: new Date(0), note: undefined };
 }
 
-/** What belongs to a saga is named by what it is submitted with: its key is the saga's own matter. */
+/** It is named by what it is submitted with: the key of a step or of an inverse is the library's own matter. */
 export function subjectOfRow({
   tenant,
   action,
   key,
-  saga,
   input,
-}: Pick<Kept, 'tenant' | 'action' | 'key' | 'saga' | 'input'>): string {
-  return subjectOf(action, { tenant, order: saga === null ? key : orderIn(input) });
+}: Pick<Kept, 'tenant' | 'action' | 'key' | 'input'>): string {
+  return subjectOf(action, { tenant, order: input === null ? key : orderIn(input) });
 }
 
 const ordersIn = new WeakMap<object, string>();
@@ -613,9 +614,18 @@ function partOf(turn: SagaTurn, before: Kept | null, row: Kept): Turn | null {
 
 /** What happened to an operation, as the arrows of its chart have it. */
 function happeningIn(kind: StoredRecord['kind'], body: unknown): string {
+  const { kind: said } = (body ?? {}) as { readonly kind?: string };
+  if (said === 'compensate-operation') return happeningOf('compensation.begun');
+  if (said === 'join') return happeningOf('join.requested');
   if (kind !== 'start' && kind !== 'moved') return kind;
   const { event } = (body ?? {}) as { readonly event?: string };
   return event === undefined ? 'due' : happeningOf(event);
+}
+
+/** A person's word to take back an operation that stands alone is heeded by the turn. */
+function isTakenBackAtWord(turn: Turn | null): boolean {
+  const said = (turn?.records ?? []).map(({ body }) => body as Accepted & { readonly kind?: string });
+  return said.some(({ kind, accepted }) => kind === 'compensate-operation' && accepted === true);
 }
 
 interface Accepted {

@@ -502,7 +502,7 @@ describe('two sagas that hold each other, because each has to take back what the
 
     await orchestrator.operator.terminate(runs[0].id, who);
     await sagaReached(runs[0], 'terminated');
-    await shop.pass('10s');
+    await shop.pass('1m');
     const afterwards = await runs[1].status();
     await orchestrator.operator.compensate(runs[0].id, who);
     await sagaReached(runs[0], 'compensated');

@@ -29,6 +29,7 @@ import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
 import { failingOver } from '../support/failing-over.ts';
 import { gate, overlay } from '../support/interrupted.ts';
+import { onlyDoubt, order, type Part, sagaShop, type SagaShop } from '../support/saga-shop.ts';
 
 interface Trip {
   readonly trip: string;
@@ -249,5 +250,35 @@ describe('a saga', () => {
     }
 
     expect([row.value, contradicted]).toEqual(['compensated', false]);
+  });
+});
+
+describe('a saga that has joined what waits for a person', () => {
+  let shop: SagaShop;
+  afterEach(() => shop.close());
+
+  test('is looked at ever more seldom meanwhile, and goes on soon after they have decided', async () => {
+    shop = await sagaShop({ reservation: { isShared: true, keyRetention: 'none', lookup: 'none' } });
+    const { authorise, reserve } = shop.trade;
+    const delivery = saga('delivery', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('deposit', authorise, ({ input }) => input)
+      .step('goods', reserve, ({ input }) => input);
+    const orchestrator = await shop.open([reserve, delivery]);
+    await shop.provider.calls(['do+drop'], 'reservation');
+    await orchestrator.submit(reserve, order);
+    const joiner = await orchestrator.submit(delivery, order);
+    await shop.pass('10m');
+
+    const before = await shop.store.readSaga(joiner);
+    await shop.pass('10m');
+    const after = await shop.store.readSaga(joiner);
+    const { id, seen } = await onlyDoubt(orchestrator);
+    await orchestrator.operator.resolve(id, succeeded({ id: 'reservation_1' }), {
+      ...{ by: 'the shop', evidence: 'the warehouse shows it', seen },
+    });
+    await shop.pass('1s');
+
+    expect((after?.revision ?? 0) - (before?.revision ?? 0)).toBeLessThanOrEqual(11);
+    expect(await joiner.status()).toBe('succeeded');
   });
 });

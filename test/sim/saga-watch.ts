@@ -83,6 +83,24 @@ interface Remembered {
   told: Told | null;
 }
 
+/** What a record of a saga or of one of its operations tells, as far as it is a person's word. */
+interface Said {
+  readonly kind?: string;
+  readonly accepted?: boolean;
+  readonly effect?: string;
+  readonly event?: StepVerdict & { readonly type: string };
+}
+
+interface StepVerdict {
+  readonly step?: string;
+  readonly outcome?: { readonly type: string };
+}
+
+/** What a person has stated about a step that was refused after the pivot, if that was taken. */
+function statedIn({ kind, accepted, event }: Said): StepVerdict | null {
+  return kind === 'signal' && accepted === true && event?.type === 'verdict.given' ? event : null;
+}
+
 /** No saga needs more turns than this in one schedule. */
 const TURNS_MAX = 600;
 
@@ -606,33 +624,28 @@ export class SagaWatch {
   ): void {
     const { tally } = this.#course;
     const remembered = this.#of(row);
+    // One turn takes every word that waits, and the next one finds what the one before has made.
+    let isEnded = false;
     for (const { body } of turn.records) {
-      const said = decode(body) as {
-        readonly kind?: string;
-        readonly accepted?: boolean;
-        readonly event?: {
-          readonly type: string;
-          readonly step?: string;
-          readonly outcome?: { readonly type: string };
-        };
-      };
-      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, row, stored);
+      const said = decode(body) as Said;
+      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
+        isEnded = true;
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
           tally.met('saga: terminated while something is under way');
         }
       }
-      const { event } = said;
-      if (said.kind !== 'signal' || said.accepted !== true || event?.type !== 'verdict.given') continue;
-      if (event.outcome?.type === 'succeeded') {
-        remembered.stated.add(event.step ?? '');
+      const stated = statedIn(said);
+      if (stated === null) continue;
+      if (stated.outcome?.type === 'succeeded') {
+        remembered.stated.add(stated.step ?? '');
         tally.met('saga: a person stated what a step brought');
       } else tally.met('saga: a step taken again at a person’s word');
     }
     for (const { id, records } of turn.operations) {
       for (const { body } of records) {
-        const { kind, accepted, effect } = decode(body) as Readonly<Record<string, unknown>>;
+        const { kind, accepted, effect } = decode(body) as Said;
         const booking = bookings.find(({ row: { id: of } }) => of === id);
         if (kind !== 'compensation-verdict' || accepted !== true || booking === undefined) continue;
         remembered.decided.add(booking.subject);
@@ -641,10 +654,10 @@ export class SagaWatch {
     }
   }
 
-  #noteTakeBack(accepted: boolean, row: KeptSaga, stored: Stored): void {
+  #noteTakeBack(accepted: boolean, isEnded: boolean, row: KeptSaga, stored: Stored): void {
     const { tally } = this.#course;
     const remembered = this.#of(row);
-    const state = this.#before.get(keyOf(row))?.state ?? null;
+    const state = isEnded ? 'terminated' : (this.#before.get(keyOf(row))?.state ?? null);
     if (!accepted) {
       tally.met('saga: not taken back at a person’s word, since it had not settled');
       // What has succeeded, or was ended as it stood, can be taken back.
@@ -772,12 +785,27 @@ export class SagaWatch {
         const name = orderOf(subject);
         if (!bookings.some(({ undoes }) => undoes === name)) remembered.begun.delete(subject);
       }
-      remembered.decided.clear();
-      remembered.stated.clear();
-      remembered.isTakenBackAtWord = false;
-      remembered.isTakenBackInPart = false;
+      this.#recallWords(name, remembered, kept, bookings);
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
+    }
+  }
+
+  /** Of what people have said, what the store still knows. */
+  #recallWords(name: string, remembered: Remembered, kept: KeptSaga | undefined, bookings: readonly Booking[]): void {
+    remembered.decided.clear();
+    remembered.stated.clear();
+    const compensation = kept === undefined ? null : storedIn(kept).compensation;
+    remembered.isTakenBackAtWord = compensation?.cause.code === 'requested';
+    remembered.isTakenBackInPart = compensation?.isPartial === true;
+    for (const { operation, body } of this.#data.rows.stories.get(name) ?? []) {
+      const said = decode(body) as Said;
+      const booking = bookings.find(({ row: { id } }) => id === operation);
+      if (booking !== undefined && said.kind === 'compensation-verdict' && said.accepted === true) {
+        remembered.decided.add(booking.subject);
+      }
+      const stated = operation === null ? statedIn(said) : null;
+      if (stated?.outcome?.type === 'succeeded') remembered.stated.add(stated.step ?? '');
     }
   }
 

@@ -26,7 +26,8 @@ export {
 } from './domain/outcome.ts';
 export type { SagaState } from './domain/saga-state.ts';
 export type { Instruction, SignalEvent, SignalOptions, StepDecision } from './orchestrator/command.ts';
-export type { Cancelled, Decided, Decision, Doubt, EffectDecided } from './orchestrator/decide.ts';
+export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
+export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
 export type {
   AnyOperation,
   AnySaga,

@@ -5,6 +5,8 @@ export type {
   Birth,
   DoubtQuery,
   Due,
+  EscalatedQuery,
+  EscalatedSagaRow,
   Fence,
   Handover,
   Identity,

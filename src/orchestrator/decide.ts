@@ -1,15 +1,13 @@
 /**
- * What people do: read what is in doubt, and decide it. A decision is handed over like any other word about an
- * operation, bound to the history it was made on; only the owner's turn applies or refuses it.
+ * What people decide about an operation. A decision is handed over like any other word about it, bound to the history
+ * it was made on; only the owner's turn applies or refuses it.
  */
 
 import { decode, encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { type ErrorFacts, inputInvalid, resolutionRefused } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
-import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
 import { isOutcome, type NotApplied, type Settling, type Succeeded } from '../domain/outcome.ts';
-import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
@@ -21,33 +19,12 @@ import { resultOf } from './perform.ts';
 import { existing } from './run.ts';
 import { nextChange, type Watchers } from './watchers.ts';
 
-/** An operation that waits for proof or for a person, or that was contradicted after it had settled. */
-export interface Doubt {
-  readonly id: string;
-  readonly tenant: string;
-  readonly action: string;
-  readonly key: string;
-  /** The key the provider knows it by. */
-  readonly idempotencyKey: string;
-  readonly state: OperationState;
-  readonly reason: EscalationReason | null;
-  /** When it came into this state. */
-  readonly since: Date;
-  /** When the library acts next by itself; null: it waits for a person. */
-  readonly dueAt: Date | null;
-  /** Until when it may be sent again under its key; null: the provider knows no keys, or nothing was sent yet. */
-  readonly windowEndsAt: Date | null;
-  readonly contradictedAt: Date | null;
-  /** Names the history that is shown here, and no other, also after a fail-over: give it back as `seen`, as it is. */
-  readonly seen: string;
-}
-
 /** Who decides, on what ground, and on which history. */
 export interface Decision {
   readonly by: string;
   /** What the decision rests on: a record's id, a mail, a look at the provider's dashboard. Kept for good. */
   readonly evidence: string;
-  /** As {@link Doubt} has it; refused when the operation has another history by now. */
+  /** As `operator.doubts()` has it; refused when the operation has another history by now. */
   readonly seen: string;
   /** How long to wait for the decision to be applied. Default `'10s'`. */
   readonly within?: Duration;
@@ -68,48 +45,7 @@ export interface Deciding {
   readonly definitions: ReadonlyMap<string, Operation>;
 }
 
-/** Pages of {@link doubtsOf} hold `PAGE` unless told otherwise, and never more than `PAGE_MAX`. */
-const PAGE = 100;
-const PAGE_MAX = 1_000;
-
 const WITHIN: Duration = '10s';
-
-export async function doubtsOf(
-  store: Store,
-  query: { readonly tenant: string | null; readonly limit?: number; readonly after?: Pick<Doubt, 'tenant' | 'id'> },
-): Promise<readonly Doubt[]> {
-  const { tenant, limit = PAGE, after = null } = query;
-  if (tenant !== null) assertKeyText('tenant', tenant, TENANT_LENGTH_MAX);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > PAGE_MAX) {
-    throw inputInvalid(`limit is not a whole number from 1 to ${PAGE_MAX}. Ask for the rest with after.`, {
-      name: 'limit',
-    });
-  }
-  if (after !== null) {
-    assertKeyText('tenant of after', after.tenant, TENANT_LENGTH_MAX);
-    assertKeyText('id of after', after.id, KEY_LENGTH_MAX);
-  }
-  const rows = await store.doubts({ tenant, limit, after });
-  return rows.map(doubtOf);
-}
-
-function doubtOf(row: OperationRow): Doubt {
-  return {
-    id: row.id,
-    tenant: row.tenant,
-    action: row.action,
-    key: row.key,
-    idempotencyKey: row.providerKey,
-    state: row.state,
-    // The chart writes reasons from the closed list only.
-    reason: row.reason as EscalationReason | null,
-    since: new Date(row.since),
-    dueAt: row.dueAt === null ? null : new Date(row.dueAt),
-    windowEndsAt: row.windowEndsAt === null ? null : new Date(row.windowEndsAt),
-    contradictedAt: row.contradictedAt === null ? null : new Date(row.contradictedAt),
-    seen: seenOf(row),
-  };
-}
 
 /** What a person says of an effect whose inverse was refused: they took it back by hand, or it stands. */
 export type EffectDecided = 'taken-back' | 'left-standing';

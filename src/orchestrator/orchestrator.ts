@@ -52,13 +52,12 @@ import {
   decreed,
   type Decided,
   type Decision,
-  type Doubt,
-  doubtsOf,
   type EffectDecided,
   requestLookUp,
   resolve,
 } from './decide.ts';
 import { Driver } from './driver.ts';
+import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { registered, type Registry, sagaLabel } from './runnable.ts';
 import { newSaga, sagaFrom } from './saga.ts';
@@ -198,14 +197,22 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
   readonly operator: Operator<Fixed>;
 }
 
+/** Of a list up to `limit`, after the last one of the page before. */
+type PageOf<Place, Fixed extends boolean> = { readonly limit?: number; readonly after?: Place } & (Fixed extends true
+  ? { readonly tenant?: never }
+  : { readonly tenant?: string });
+
 /** The commands of who settles what could not be proven. */
 export interface Operator<Fixed extends boolean = boolean> {
   /** Operations in doubt, longest first, a page at a time; with a fixed tenant only that tenant's. */
-  doubts(
-    options?: { readonly limit?: number; readonly after?: Pick<Doubt, 'tenant' | 'id'> } & (Fixed extends true
-      ? { readonly tenant?: never }
-      : { readonly tenant?: string }),
-  ): Promise<readonly Doubt[]>;
+  doubts(options?: PageOf<Pick<Doubt, 'tenant' | 'id'>, Fixed>): Promise<readonly Doubt[]>;
+  /**
+   * Sagas that are escalated, because of an operation in doubt or by themselves, longest first, a page at a time; with a
+   * fixed tenant only that tenant's.
+   */
+  escalatedSagas(
+    options?: PageOf<Pick<EscalatedSaga, 'tenant' | 'id' | 'since'>, Fixed>,
+  ): Promise<readonly EscalatedSaga[]>;
   /**
    * Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. Of one whose inverse was
    * refused, a person says that they took it back by hand, or that it is left standing.
@@ -626,6 +633,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       async doubts(query = {}) {
         await ready('operator.doubts');
         return doubtsOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
+      },
+      async escalatedSagas(query = {}) {
+        await ready('operator.escalatedSagas');
+        return escalatedSagasOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
       },
       async resolve(id, outcome, { ...decision }) {
         const said = decreed(id, outcome);

@@ -91,6 +91,8 @@ export interface Store {
   records(ref: OperationRef): Promise<readonly StoredRecord[]>;
   /** Operations in doubt, or contradicted after they settled, longest first; pass the last row's id to go on. */
   doubts(query: DoubtQuery): Promise<readonly OperationRow[]>;
+  /** Sagas that are escalated, longest first; pass the last row to go on, whatever has become of it meanwhile. */
+  escalatedSagas(query: EscalatedQuery): Promise<readonly EscalatedSagaRow[]>;
   /**
    * Operations of these `actions`, of every tenant, that settled from `from` until `to` and have not moved on, earliest
    * first; pass the last row's id to go on.
@@ -295,6 +297,11 @@ export interface DoubtQuery {
   readonly after: OperationRef | null;
 }
 
+export interface EscalatedQuery extends Omit<DoubtQuery, 'after'> {
+  /** A place in the list, which names no row: what stood there may have left. */
+  readonly after: Pick<EscalatedSagaRow, 'tenant' | 'id' | 'since'> | null;
+}
+
 export interface SettledQuery {
   readonly actions: readonly string[];
   /** Milliseconds since the epoch by the store's clock, both included. */
@@ -344,6 +351,12 @@ export interface SagaRow extends OperationRef, SagaIdentity, SagaVersion {
   readonly handovers: readonly Handover[];
   readonly now: number;
 }
+
+/** What a list tells of a saga that is escalated: nothing of its operations, and of what was said to it. */
+export type EscalatedSagaRow = Pick<
+  SagaRow,
+  'tenant' | 'id' | 'name' | 'version' | 'key' | 'reason' | 'since' | 'dueAt' | 'snapshot'
+>;
 
 export interface SagaTurn extends OperationRef {
   readonly turn: string;

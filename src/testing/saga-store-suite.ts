@@ -7,6 +7,7 @@
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type {
+  EscalatedSagaRow,
   Fence,
   NewRecord,
   OperationRef,
@@ -442,6 +443,99 @@ export function sagaTests(held: Bench, { describe, test, expect }: TestApi): voi
 
       expect([kept.output, kept.reason]).toEqual([{ total: 1 }, null]);
       expect((await sagaOf(start)).output).toEqual({ total: 2 });
+    });
+  });
+
+  describe('the list of escalated sagas', () => {
+    const listed = async (tenant: string, after: EscalatedSagaRow | null = null, limit = 10): Promise<string[]> =>
+      idsOf(await verb().escalatedSagas({ tenant, limit, after }));
+    const escalating = (tenant: string, turn: Partial<SagaTurn> = {}): SagaTurn =>
+      sagaBirth(tenant, { state: 'escalated', reason: 'definition-fault', ...turn });
+    /** Four that are escalated one after the other. */
+    const four = async (tenant: string): Promise<readonly [SagaTurn, SagaTurn, SagaTurn, SagaTurn]> => {
+      const turns = [escalating(tenant), escalating(tenant), escalating(tenant), escalating(tenant)] as const;
+      for (const turn of turns) {
+        await apply(turn);
+        await advance(10);
+      }
+      return turns;
+    };
+
+    test('has what is escalated, and no other, with what tells about it', async () => {
+      const tenant = fresh('shop');
+      const states = ['waiting', 'escalated', 'in-progress', 'compensating', 'succeeded', 'terminated'] as const;
+      const turns = states.map((state) => sagaBirth(tenant, { state, reason: 'joined' }));
+      for (const turn of turns) await apply(turn);
+      const [, escalated] = turns;
+      if (escalated === undefined) throw new Error('One is needed.');
+      await verb().handOver(handing(escalated, 'h1'));
+
+      const rows = await verb().escalatedSagas({ tenant, limit: 10, after: null });
+
+      const { id, name, version, key, reason, since, dueAt, snapshot } = await sagaOf(escalated);
+      expect(rows).toEqual([{ tenant, id, name, version, key, reason, since, dueAt, snapshot }]);
+    });
+
+    test('begins with what has been escalated longest, whatever moved since, and tells when it is due', async () => {
+      const tenant = fresh('shop');
+      const [first, second, third, fourth] = await four(tenant);
+
+      const { dueAt } = await apply(
+        sagaMoving(first, born, { state: 'escalated', dues: [{ name: 'fault', inMs: minute }] }),
+      );
+      await apply(sagaMoving(second, born, { state: 'in-progress' }));
+      await apply(sagaMoving(second, next(2), { state: 'escalated' }));
+
+      expect(await listed(tenant)).toEqual([first.id, third.id, fourth.id, second.id]);
+      const [oldest] = await verb().escalatedSagas({ tenant, limit: 1, after: null });
+      expect(oldest?.dueAt).toBe(dueAt);
+    });
+
+    test('is paged without omission or repetition', async () => {
+      const tenant = fresh('shop');
+      const turns = Array.from({ length: 7 }, () => escalating(tenant));
+      await still(async () => {
+        for (const [index, turn] of turns.entries()) {
+          await apply(turn);
+          if (index % 2 === 0) await advance(10);
+        }
+      });
+
+      const seen: string[] = [];
+      let after: EscalatedSagaRow | null = null;
+      for (let page = 0; page < 4; page += 1) {
+        const rows: readonly EscalatedSagaRow[] = await verb().escalatedSagas({ tenant, limit: 2, after });
+        seen.push(...idsOf(rows));
+        after = rows.at(-1) ?? null;
+      }
+
+      expect(seen.length).toBe(7);
+      expect([...seen].sort()).toEqual(turns.map(({ id }) => id).sort());
+      expect(seen[0]).toBe(turns[0]?.id);
+    });
+
+    test('keeps the place of its reader when what it ended at has left', async () => {
+      const tenant = fresh('shop');
+      const [first, second, third, fourth] = await four(tenant);
+      const page = await verb().escalatedSagas({ tenant, limit: 2, after: null });
+
+      await apply(sagaMoving(first, born, { state: 'terminated' }));
+      await apply(sagaMoving(second, born, { state: 'in-progress' }));
+
+      expect(idsOf(page)).toEqual([first.id, second.id]);
+      expect(await listed(tenant, page.at(-1))).toEqual([third.id, fourth.id]);
+      expect(await listed(tenant)).toEqual([third.id, fourth.id]);
+    });
+
+    test('is of one tenant when one is named, and of all otherwise', async () => {
+      const [left, right] = [escalating(fresh('shop')), escalating(fresh('shop'))];
+      await apply(left);
+      await apply(right);
+
+      const ofAll = await verb().escalatedSagas({ tenant: null, limit: 10_000, after: null });
+
+      expect(await listed(left.tenant)).toEqual([left.id]);
+      expect(ofAll.filter(({ id }) => id === left.id || id === right.id).length).toBe(2);
     });
   });
 

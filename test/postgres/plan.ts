@@ -35,6 +35,8 @@ const indexes: Readonly<Record<string, Index>> = {
   saga_identity: { of: 'saga', narrowedBy: ['key'] },
   saga_due: { of: 'saga', narrowedBy: ['due_at'] },
   saga_owner: { of: 'saga', narrowedBy: ['owner'] },
+  // Holds nothing but what is escalated.
+  saga_escalated: { of: 'saga', narrowedBy: [] },
   attempt_pk: { of: 'attempt', narrowedBy: ['tenant', 'subject'] },
   handover_pk: { of: 'handover', narrowedBy: ['tenant', 'aggregate'] },
   worker_pkey: { of: 'worker', narrowedBy: ['id'] },

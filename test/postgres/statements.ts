@@ -46,6 +46,8 @@ export async function everyStatement(): Promise<readonly Sent[]> {
   // All that a crowd has settled.
   const settled = { actions: [ACTION], from: Date.now() - 24 * 3_600_000, to: Date.now(), limit: 50 };
   const saga = sagaAt(7);
+  // A crowd has escalated its sagas an hour ago.
+  const place = { ...saga, since: Date.now() - 90 * 60_000 };
   const sagaTurn = (turns: readonly SagaTurn[]) => () => applySagaTurns(database, turns, { lockTimeoutMs: 50 });
   const turn = (turns: readonly Turn[]) => () => applyTurns(database, turns, { lockTimeoutMs: 50 });
   const calls: Readonly<Record<string, readonly [number, () => Promise<unknown>]>> = {
@@ -82,6 +84,16 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     "a later page of a tenant's doubts": [
       1_500,
       () => all.doubts({ tenant: 'shop-0', limit: 50, after: operationAt(3) }),
+    ],
+    'the first page of escalated sagas': [400, () => all.escalatedSagas({ tenant: null, limit: 50, after: null })],
+    'a later page of escalated sagas': [400, () => all.escalatedSagas({ tenant: null, limit: 50, after: place })],
+    "the first page of a tenant's escalated sagas": [
+      400,
+      () => all.escalatedSagas({ tenant: 'shop-0', limit: 50, after: null }),
+    ],
+    "a later page of a tenant's escalated sagas": [
+      400,
+      () => all.escalatedSagas({ tenant: 'shop-0', limit: 50, after: place }),
     ],
     'the first page of what settled': [200, () => all.settledBetween({ ...settled, after: null })],
     'a later page of what settled': [200, () => all.settledBetween({ ...settled, after: one })],

@@ -189,6 +189,8 @@ async function sagasMeet({ store, exact, database, mine, other, worker }: Houses
     [mine, mine, other, other],
   );
   const story = await store.sagaRecords(first);
+  const escalated = await store.escalatedSagas({ tenant: mine, limit: 10, after: null });
+  see('not the escalated sagas of one were listed', names(escalated), names([second]));
   const told = [...read.slice(0, 2), story, await store.claimSagas(worker, definitions, 10, second)];
   see('a story was told twice', story.length, 2);
   const strange = sagaMoving(first, owned, { operations: [stepped({ id: 'step-9' })] });
@@ -275,7 +277,15 @@ describe('two tenants with the same ids, keys and hand-overs', () => {
     expect(new Set(cuts.map(({ name }) => name))).toEqual(
       new Set([
         ...['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts'],
-        ...['settled-between', 'saga-turn', 'claim-sagas-due', 'claim-saga', 'read-saga', 'read-saga-by-identity'],
+        ...[
+          'escalated-sagas',
+          'settled-between',
+          'saga-turn',
+          'claim-sagas-due',
+          'claim-saga',
+          'read-saga',
+          'read-saga-by-identity',
+        ],
         'saga-records',
       ]),
     );

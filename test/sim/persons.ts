@@ -12,7 +12,8 @@ import { failed, notApplied, succeeded } from '../../src/domain/outcome.ts';
 import type { Kept } from '../../src/adapters/memory/rows.ts';
 import { isDoubt } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
-import type { Decision, Doubt } from '../../src/orchestrator/decide.ts';
+import type { Decision } from '../../src/orchestrator/decide.ts';
+import type { Doubt, EscalatedSaga } from '../../src/orchestrator/lists.ts';
 import { isExpected, messageOf } from './callers.ts';
 import type { Course } from './course.ts';
 import type { Database } from './database.ts';
@@ -43,10 +44,13 @@ export class Persons {
     process.orchestrator.operator.doubts().then(
       (doubts) => {
         for (const doubt of doubts) if (doubt.state === 'escalated') this.#think(doubt);
-        this.#decideSteps(process);
         this.#takeBackInPart(process);
       },
       (error: unknown) => this.#failed('doubts', error),
+    );
+    process.orchestrator.operator.escalatedSagas().then(
+      (sagas) => this.#decideSteps(process, sagas),
+      (error: unknown) => this.#failed('escalatedSagas', error),
     );
   }
 
@@ -89,10 +93,11 @@ export class Persons {
   }
 
   /** Sagas that wait since a step was refused after the pivot. */
-  #decideSteps(process: Process): void {
+  #decideSteps(process: Process, sagas: readonly EscalatedSaga[]): void {
     const { chance } = this.#course;
-    for (const saga of this.#database.rows.sagas.values()) {
-      if (saga.state !== 'escalated' || saga.reason !== 'step-failed') continue;
+    for (const { reason, ...read } of sagas) {
+      const saga = this.#database.rows.sagas.get(keyOf(read));
+      if (saga === undefined || reason !== 'step-failed') continue;
       const shape = this.#course.plan.sagas.shapes.find(({ name }) => name === saga.name);
       const waiting = shape === undefined ? [] : stepsIn(shape).filter(({ onFailed }) => onFailed === 'escalate');
       const last = new Map(this.#database.operationsOf(saga).map((row) => [stepOfBooking(subjectOfRow(row)), row]));

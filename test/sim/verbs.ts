@@ -12,6 +12,7 @@ export const verbs = [
   'readByIdentity',
   'records',
   'doubts',
+  'escalatedSagas',
   'settledBetween',
   'handOver',
   'sagaTurn',

@@ -86,6 +86,7 @@ const provoked: Partial<Record<Statement, (run: Run<unknown, string>) => Promise
 
 const provokedOfSagas: Partial<Record<Statement, (run: SagaRun) => Promise<unknown>>> = {
   'claim-saga': cancelled,
+  'escalated-sagas': () => orchestrator.operator.escalatedSagas(),
   'read-saga': (run) => run.status(),
   'saga-records': (run) => run.history(),
 };

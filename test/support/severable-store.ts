@@ -42,6 +42,7 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
     readByIdentity: (identity) => through(() => store.readByIdentity(identity)),
     records: (ref) => through(() => store.records(ref)),
     doubts: (query) => through(() => store.doubts(query)),
+    escalatedSagas: (query) => through(() => store.escalatedSagas(query)),
     settledBetween: (query) => through(() => store.settledBetween(query)),
     handOver: (handover) => through(() => store.handOver(handover)),
   };

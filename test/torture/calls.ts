@@ -19,6 +19,8 @@ export interface Verbs {
   cancel(id: string): Cancelled['status'];
   /** The ids of the operations in doubt that come first. */
   doubts(): readonly string[];
+  /** The ids of the sagas that wait for a person longest. */
+  escalated(): readonly string[];
   /** The ids of the operations that settled first. */
   settled(): readonly string[];
 }
@@ -92,6 +94,7 @@ export const allowedMs: Readonly<Record<Verb, number>> = {
   history: 3 * storeDeadlineMs + lateMs,
   cancel: withinMs + pauseMs + 4 * storeDeadlineMs + lateMs,
   doubts: storeDeadlineMs + lateMs,
+  escalated: storeDeadlineMs + lateMs,
   settled: storeDeadlineMs + lateMs,
 };
 

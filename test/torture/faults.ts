@@ -183,6 +183,7 @@ const provocations: { readonly [Name in TorturedStatement]?: (scene: Scene) => P
   'read-saga': (scene) => askAboutOne(scene, 'saga'),
   'saga-records': (scene) => askAboutOne(scene, 'saga'),
   doubts: (scene) => askAboutOne(scene, 'operation'),
+  'escalated-sagas': (scene) => askAboutOne(scene, 'saga'),
   'settled-between': (scene) => askAboutOne(scene, 'operation'),
   'read-by-identity': (scene) => orderOneAgain(scene, 'operation'),
   'read-saga-by-identity': (scene) => orderOneAgain(scene, 'saga'),

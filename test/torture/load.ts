@@ -181,5 +181,11 @@ export async function askAbout(order: Ordered, id: string, worker: WorkerProcess
   const history = worker.ask('history', order.kind, id).then((answer) => {
     if (answer.how === 'answered') order.histories.push(answer.value);
   });
-  await Promise.all([history, worker.ask('run', order.kind, id), worker.ask('doubts'), worker.ask('settled')]);
+  await Promise.all([
+    history,
+    worker.ask('run', order.kind, id),
+    worker.ask('doubts'),
+    worker.ask('escalated'),
+    worker.ask('settled'),
+  ]);
 }

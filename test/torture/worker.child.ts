@@ -75,6 +75,7 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
   cancel: async (id) =>
     (await working().cancel(id, { by: 'a customer', reason: 'changed their mind', within: withinMs })).status,
   doubts: async () => (await working().operator.doubts({ limit: 20 })).map(({ id }) => id),
+  escalated: async () => (await working().operator.escalatedSagas({ limit: 20 })).map(({ id }) => id),
   // Of the store itself: an orchestrator asks this only after a fail-over, and there is none here.
   async settled() {
     if (store === null) throw new NotWorking();

@@ -385,13 +385,15 @@ export function settledBetween(rows: Rows, query: SettledQuery, now: number): Op
   return [...rows.operations.values()]
     .filter((row) => isSettled(row.state) && actions.includes(row.action))
     .filter((row) => from <= row.since && row.since <= to)
-    .filter((row) => place === undefined || bySettling(row, place) > 0)
-    .sort(bySettling)
+    .filter((row) => place === undefined || bySince(row, place) > 0)
+    .sort(bySince)
     .slice(0, limit)
     .map((row) => present(rows, row, now));
 }
 
-function bySettling(a: Kept, b: Kept): number {
+type Place = OperationRef & Pick<OperationRow, 'since'>;
+
+export function bySince(a: Place, b: Place): number {
   return a.since - b.since || byName(a, b);
 }
 

@@ -6,6 +6,8 @@
 
 import {
   type Due,
+  type EscalatedQuery,
+  type EscalatedSagaRow,
   keyOf,
   type OperationChange,
   type OperationReceipt,
@@ -22,6 +24,7 @@ import {
 } from '../../ports/store.ts';
 import {
   bornOperation,
+  bySince,
   claimFrom,
   isAsItWas,
   isTaken,
@@ -150,6 +153,17 @@ export function claimSagas(
   const isServed = ({ name, version }: KeptSaga): boolean =>
     definitions.some((served) => served.name === name && served.version === version);
   return claimFrom(rows, rows.sagas, { worker, isServed, limit, only, now }).map((row) => whole(rows, row, now));
+}
+
+export function escalatedSagas({ sagas }: Rows, { tenant, limit, after }: EscalatedQuery): EscalatedSagaRow[] {
+  return [...sagas.values()]
+    .filter((row) => row.state === 'escalated' && (tenant === null || row.tenant === tenant))
+    .filter((row) => after === null || bySince(row, after) > 0)
+    .sort(bySince)
+    .slice(0, limit)
+    .map(({ tenant: of, id, name, version, key, reason, since, dueAt, snapshot }) => {
+      return { tenant: of, id, name, version, key, reason, since, dueAt, snapshot };
+    });
 }
 
 export function findSagaByIdentity({ sagaIdentities, sagas }: Rows, identity: SagaIdentity): KeptSaga | undefined {

@@ -23,7 +23,7 @@ import {
   settledBetween,
   shown,
 } from './rows.ts';
-import { applySagaTurn, claimSagas, findSagaByIdentity, shownSaga } from './saga-rows.ts';
+import { applySagaTurn, claimSagas, escalatedSagas, findSagaByIdentity, shownSaga } from './saga-rows.ts';
 
 export interface MemoryStoreOptions {
   /** The store's time. By default the system's. */
@@ -75,6 +75,7 @@ export function storeOn(
     readByIdentity: async (identity) => copy(shown(rows(), findByIdentity(rows(), identity), now())),
     records: async (ref) => copy(rows().records.get(keyOf(ref)) ?? []),
     doubts: async (query) => copy(doubts(rows(), query, now())),
+    escalatedSagas: async (query) => copy(escalatedSagas(rows(), query)),
     settledBetween: async (query) => copy(settledBetween(rows(), query, now())),
     handOver: async (handover) => handOver(rows(), copy(handover), now()),
   };

@@ -30,6 +30,7 @@ export const statementNames = [
   'saga-records',
   'records',
   'doubts',
+  'escalated-sagas',
   'settled-between',
 ] as const;
 

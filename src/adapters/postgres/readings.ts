@@ -1,11 +1,13 @@
 /**
- * The questions that change nothing. Each names its tenant, except the list of doubts when asked for all tenants and the
- * list of what settled, which is always of all.
+ * The questions that change nothing. Each names its tenant, except the lists of doubts and of escalated sagas when asked
+ * for all tenants, and the list of what settled, which is always of all.
  */
 
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type {
   DoubtQuery,
+  EscalatedQuery,
+  EscalatedSagaRow,
   Identity,
   OperationRef,
   OperationRow,
@@ -116,8 +118,7 @@ export async function readSagaRecords(database: Database, ref: OperationRef): Pr
 /** Pages by keyset over `doubted_at`, which outlives the doubt: the row that a page ended with need not be in doubt. */
 export async function readDoubts(database: Database, query: DoubtQuery): Promise<OperationRow[]> {
   const { tenant, after, limit } = query;
-  // Under a collation that no index has: a plan that went by the tenant would read everything of it, not the doubts.
-  const ofTenant = tenant === null ? sql`true` : sql`o.tenant collate "C" = ${tenant}::text`;
+  const ofTenant = tenant === null ? sql`true` : isOf(sql`o.tenant`, tenant);
   const beyond =
     after === null
       ? sql`true`
@@ -140,6 +141,47 @@ export async function readDoubts(database: Database, query: DoubtQuery): Promise
       order by o.doubted_at, o.tenant, o.id
       limit ${limit}::int`,
   );
+}
+
+/** Pages by keyset over `since`, from the place that the page before ended at, whatever stands there. */
+export async function readEscalatedSagas(database: Database, query: EscalatedQuery): Promise<EscalatedSagaRow[]> {
+  const { tenant, after, limit } = query;
+  const ofTenant = tenant === null ? sql`true` : isOf(sql`s.tenant`, tenant);
+  const beyond =
+    after === null
+      ? sql`true`
+      : sql`
+          (s.since, s.tenant, s.id)
+            > (to_timestamp(${after.since}::float8 / 1000), ${after.tenant}::text, ${after.id}::text)`;
+  return await answers<EscalatedSagaRow>(
+    database,
+    'escalated-sagas',
+    sql`
+      select
+        json_build_object(
+          'tenant', s.tenant,
+          'id', s.id,
+          'name', s.name,
+          'version', s.version,
+          'key', s.key,
+          'reason', s.reason,
+          'since', ${epochMs('s.since')},
+          'dueAt', ${epochMs('s.due_at')},
+          'snapshot', s.snapshot
+        )::text as answer
+      from ${database.tables.saga} s
+      where
+        s.state = 'escalated'
+        and ${ofTenant}
+        and ${beyond}
+      order by s.since, s.tenant, s.id
+      limit ${limit}::int`,
+  );
+}
+
+/** Under a collation that no index has: a plan that went by the tenant would read everything of it, not the list. */
+function isOf(column: SQL, tenant: string): SQL {
+  return sql`${column} collate "C" = ${tenant}::text`;
 }
 
 /** Pages by keyset over `since`. A row that has moved on has another one, and what follows it begins anew. */

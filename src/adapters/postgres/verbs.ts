@@ -10,6 +10,7 @@ import type { Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
 import {
   readDoubts,
+  readEscalatedSagas,
   readOperation,
   readOperationByIdentity,
   readRecords,
@@ -54,6 +55,7 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     readByIdentity: (identity) => readOperationByIdentity(reading, identity),
     records: (ref) => readRecords(reading, ref),
     doubts: (query) => readDoubts(reading, query),
+    escalatedSagas: (query) => readEscalatedSagas(reading, query),
     settledBetween: (query) => readSettledBetween(reading, query),
     handOver: (handover) => appendHandover(writing, handover),
   };

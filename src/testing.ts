@@ -35,6 +35,7 @@ export type { CancelTimer, Clock } from './ports/clock.ts';
 export type { Random } from './ports/random.ts';
 export type { Wake } from './ports/waker.ts';
 export type { Call, Caller } from './ports/caller.ts';
+export { boundariesOf, type Flow, killAt, type Killed } from './testing/kill-at.ts';
 export {
   callerWithKillPoints,
   type Durable,
@@ -72,3 +73,11 @@ export {
   spawnProvider,
 } from './testing/provider/index.ts';
 export { storeSuite } from './testing/store-suite.ts';
+export { reply, type ScriptLine } from './testing/script.ts';
+export {
+  type AnyRun,
+  testOrchestrator,
+  type TestOptions,
+  type TestOrchestrator,
+} from './testing/test-orchestrator.ts';
+export { testFetch, testProvider, type TestProvider, type TestRecord } from './testing/test-provider.ts';

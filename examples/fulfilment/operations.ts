@@ -27,24 +27,24 @@ export interface Order {
 
 export type Operations = ReturnType<typeof operationsAt>;
 
-/** The shop's operations, at companies that all listen at `url`. */
-export function operationsAt(url: string) {
+/** The shop's operations, at companies that all listen at `url`; a test gives another way to get there. */
+export function operationsAt(url: string, send: typeof fetch = fetch) {
   const voidPayment = operation('payment.void', {
     input: typed<{ orderId: string; paymentId: string }>(),
-    ...posting(`${url}/voids`, 'void_refused', (voidId) => ({ voidId })),
+    ...posting(send, `${url}/voids`, 'void_refused', (voidId) => ({ voidId })),
   });
   const releaseStock = operation('stock.release', {
     input: typed<{ orderId: string; reservationId: string }>(),
-    ...posting(`${url}/releases`, 'release_refused', (releaseId) => ({ releaseId })),
+    ...posting(send, `${url}/releases`, 'release_refused', (releaseId) => ({ releaseId })),
   });
   const cancelShipment = operation('shipment.cancel', {
     input: typed<{ orderId: string; shipmentId: string }>(),
-    ...posting(`${url}/cancellations`, 'cancellation_refused', (cancellationId) => ({ cancellationId })),
+    ...posting(send, `${url}/cancellations`, 'cancellation_refused', (cancellationId) => ({ cancellationId })),
   });
   return {
     authorisePayment: operation('payment.authorise', {
       input: typed<{ orderId: string; amount: number }>(),
-      ...posting(`${url}/authorisations`, 'card_declined', (paymentId) => ({ paymentId })),
+      ...posting(send, `${url}/authorisations`, 'card_declined', (paymentId) => ({ paymentId })),
       compensate: {
         operation: voidPayment,
         input: ({ input: { orderId }, output: { paymentId } }) => ({ orderId, paymentId }),
@@ -52,7 +52,7 @@ export function operationsAt(url: string) {
     }),
     reserveStock: operation('stock.reserve', {
       input: typed<{ orderId: string; lines: readonly string[] }>(),
-      ...posting(`${url}/reservations`, 'out_of_stock', (reservationId) => ({ reservationId })),
+      ...posting(send, `${url}/reservations`, 'out_of_stock', (reservationId) => ({ reservationId })),
       compensate: {
         operation: releaseStock,
         input: ({ input: { orderId }, output: { reservationId } }) => ({ orderId, reservationId }),
@@ -60,7 +60,7 @@ export function operationsAt(url: string) {
     }),
     createShipment: operation('shipment.create', {
       input: typed<{ orderId: string; reservationId: string; address: string }>(),
-      ...posting(`${url}/shipments`, 'address_refused', (shipmentId) => ({ shipmentId })),
+      ...posting(send, `${url}/shipments`, 'address_refused', (shipmentId) => ({ shipmentId })),
       compensate: {
         operation: cancelShipment,
         input: ({ input: { orderId }, output: { shipmentId } }) => ({ orderId, shipmentId }),
@@ -69,11 +69,11 @@ export function operationsAt(url: string) {
     /** What has been captured is not taken back, so it says nothing about that: it can only be a pivot. */
     capturePayment: operation('payment.capture', {
       input: typed<{ orderId: string; paymentId: string }>(),
-      ...posting(`${url}/captures`, 'authorisation_expired', (captureId) => ({ captureId })),
+      ...posting(send, `${url}/captures`, 'authorisation_expired', (captureId) => ({ captureId })),
     }),
     sendEmail: operation('email.send', {
       input: typed<{ orderId: string; to: string; shipmentId: string }>(),
-      ...posting(`${url}/emails`, 'mailbox_refused', (messageId) => ({ messageId })),
+      ...posting(send, `${url}/emails`, 'mailbox_refused', (messageId) => ({ messageId })),
       lookup: 'none',
       compensate: { none: 'an e-mail cannot be called back' },
     }),
@@ -87,11 +87,16 @@ interface Call {
 }
 
 /** How one company is told, and how it is asked; its refusals are `code` here, and `outputOf` names its records. */
-function posting<Output, const Code extends string>(path: string, code: Code, outputOf: (id: string) => Output) {
+function posting<Output, const Code extends string>(
+  send: typeof fetch,
+  path: string,
+  code: Code,
+  outputOf: (id: string) => Output,
+) {
   const recorded = (id: string) => succeeded(outputOf(id), { reference: id });
   return {
     async execute({ input, idempotencyKey, abortSignal }: Call): Promise<Settling<Output, Code>> {
-      const reply = await fetch(path, {
+      const reply = await send(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body: JSON.stringify(input),
@@ -106,7 +111,7 @@ function posting<Output, const Code extends string>(path: string, code: Code, ou
       visibleWithin: '30s',
       arrivalLimit: '30s',
       async find({ idempotencyKey, abortSignal }: Call): Promise<Finding<Output, Code>> {
-        const reply = await fetch(`${path}/by-idempotency-key/${idempotencyKey}`, { signal: abortSignal });
+        const reply = await send(`${path}/by-idempotency-key/${idempotencyKey}`, { signal: abortSignal });
         if (reply.status === 404) return absent();
         return reply.ok ? found(recorded(await idIn(reply))) : inconclusive(`the reply was ${reply.status}`);
       },

@@ -33,7 +33,7 @@ export interface Killed<Result> extends Pick<TestOrchestrator, 'records' | 'cloc
 /**
  * Plays the flow unharmed, and gives every boundary that it went by, in order, each for {@link killAt}: a kill point, and
  * the operation or saga it is about, as in `after request of card.charge`; when one comes again, with its number. What
- * a worker does for itself, such as a renewal of its lease, is none. Rejects when a line of the script was not used.
+ * a worker does for itself, such as renewing that it lives, is none. Rejects when a line of the script was not used.
  *
  * @example
  * const flow: Flow = {

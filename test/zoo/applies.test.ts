@@ -8,6 +8,7 @@ import { type Complaints, typedSources } from './typed-sources.ts';
 
 const zoo = await defectsIn();
 const broken = await defectsIn('test/zoo/guarantees/defects');
+const rehearsed = await defectsIn('test/zoo/rehearsals/defects');
 
 let complaints: Complaints;
 beforeAll(async () => {
@@ -17,7 +18,7 @@ beforeAll(async () => {
   complaints(index, await readFile(index, 'utf8'));
 }, 120_000);
 
-describe.each([...zoo, ...broken])('the defect of %s', (path) => {
+describe.each([...zoo, ...broken, ...rehearsed])('the defect of %s', (path) => {
   test('stands once in the source, and leaves code that runs and does something else', async () => {
     const defect = await defectAt(path);
 

@@ -215,6 +215,14 @@ const stories: readonly [Story, ...Story[]] = [
     },
     { ...calm, 'late-arrival': 0.6 },
   ),
+  // A request is on its way for long; the next one is refused, and nothing is kept of that.
+  bent(
+    {
+      ...{ keyRetentionMs: 600_000, lookup: null, timeoutMs: 1_000, pauseMs: 100, attempts: 4 },
+      ...{ showsRefusals: false, honoursAbort: true },
+    },
+    { ...calm, 'late-arrival': 0.5, refused: 0.5 },
+  ),
   // The database loses what was sent while the customer changes his mind.
   bent(
     { keyRetentionMs: null, lookup: null, pauseMs: 5_000, attempts: 4 },

@@ -201,8 +201,11 @@ export class Provider {
       this.#charge(promised, subject, input, idempotencyKey);
     }
     if (!knows && course.strikes('refused')) {
-      this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
-      this.#refusals.set(idempotencyKey, 'card_declined');
+      // Who keeps no refusal in its books does not know one by its key either: the next request is decided anew.
+      if (promised.showsRefusals) {
+        this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
+        this.#refusals.set(idempotencyKey, 'card_declined');
+      }
       return failed('card_declined');
     }
     const effect = this.#charge(promised, subject, input, idempotencyKey);

@@ -629,7 +629,8 @@ export class SagaWatch {
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
       if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, row, stored);
-      if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, was, row, stored, bookings, wasOf);
+      const isCancelled = said.kind === 'cancel' && said.accepted === true;
+      if (said.kind === 'cancel' && !isEnded) this.#noteCancel(isCancelled, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         isEnded = true;
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
@@ -657,11 +658,13 @@ export class SagaWatch {
   #noteTakeBack(accepted: boolean, isEnded: boolean, row: KeptSaga, stored: Stored): void {
     const { tally } = this.#course;
     const remembered = this.#of(row);
-    const state = isEnded ? 'terminated' : (this.#before.get(keyOf(row))?.state ?? null);
+    const before = this.#before.get(keyOf(row))?.state ?? null;
+    const state = isEnded ? 'terminated' : before;
     if (!accepted) {
       tally.met('saga: not taken back at a person’s word, since it had not settled');
       // What has succeeded, or was ended as it stood, can be taken back.
-      if (state !== null && isSagaSettled(state)) this.#wrong('I10', `${labelOf(row)} is ${state}, and not taken back`);
+      if (before !== null && isSagaSettled(before))
+        this.#wrong('I10', `${labelOf(row)} is ${before}, and not taken back`);
       return;
     }
     if (state === 'succeeded' || state === 'terminated') {

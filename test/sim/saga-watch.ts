@@ -629,8 +629,7 @@ export class SagaWatch {
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
       if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, row, stored);
-      const isCancelled = said.kind === 'cancel' && said.accepted === true;
-      if (said.kind === 'cancel' && !isEnded) this.#noteCancel(isCancelled, was, row, stored, bookings, wasOf);
+      if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         isEnded = true;
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
@@ -678,6 +677,7 @@ export class SagaWatch {
 
   #noteCancel(
     accepted: boolean,
+    isEnded: boolean,
     was: Stored | null,
     row: KeptSaga,
     stored: Stored,
@@ -706,7 +706,7 @@ export class SagaWatch {
     const isOver = before !== undefined && isSagaSettled(before.state);
     const hasPivoted =
       (pivot === SHARED ? endOfJoinedIn(stored) : null) === 'succeeded' || ofPivot?.row.state === 'succeeded';
-    if (!isOver && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
+    if (!isOver && !isEnded && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
       this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
     }
   }

@@ -3,6 +3,7 @@
 import { systemClock } from './adapters/local/clock.ts';
 import { systemRandom } from './adapters/local/random.ts';
 import { localWaker } from './adapters/local/waker.ts';
+import { directCaller } from './ports/caller.ts';
 import { orchestrate, type Orchestrator, type OrchestratorOptions, type Ports } from './orchestrator/orchestrator.ts';
 
 /** The ports may be given for tests, where time moves by hand; each has a default. */
@@ -25,7 +26,7 @@ export function createOrchestrator(options: CreateOptions): Orchestrator {
   return orchestrate(options, {
     clock,
     random: options.random ?? systemRandom(),
-    ...(options.caller === undefined ? {} : { caller: options.caller }),
+    caller: options.caller ?? directCaller,
     waker: options.waker ?? localWaker(clock),
   });
 }

@@ -9,7 +9,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import { isSagacityError } from '../domain/errors.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { Call, Caller } from '../ports/caller.ts';
+import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
 import {
   keyOf,
@@ -527,13 +527,13 @@ export class Driver {
     const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - held.told.now);
     const performing = perform(
       {
+        ref: member.ref,
         definition,
         input,
         idempotencyKey,
         number,
         timeoutMs,
         abort,
-        call: this.#calling('request', member),
         mayLeave: () => {
           if (this.#aborted || this.#closed) return 'its orchestrator was stopping';
           if (msSince(clock, stamp) > leavesWithinMs) return 'its time to be sent had passed';
@@ -542,7 +542,7 @@ export class Driver {
         },
         late: (result) => this.#late(held, id, number, result),
       },
-      clock,
+      this.#around,
     ).then(({ result, body }) => {
       // What follows in the same aggregate may go on in this slot.
       const hand = held.aggregate.startsAtMost > 0 ? [giveBack] : [];
@@ -568,13 +568,8 @@ export class Driver {
     this.#track(performing);
   }
 
-  #calling(kind: Call['kind'], { ref, definition }: Member): (go: () => unknown) => unknown {
-    const call: Call = { kind, tenant: ref.tenant, operationId: ref.id, action: definition.action };
-    return (go) => this.#around.caller(call, go);
-  }
-
   #lookUp(held: Held, member: Member, generation: number): void {
-    const { clock, slots, store } = this.#around;
+    const { slots, store } = this.#around;
     const live = liveOf(held, member.ref.id);
     const abort = new AbortController();
     live.lookup = abort;
@@ -589,9 +584,9 @@ export class Driver {
         const { definition, idempotencyKey } = member;
         const { timeoutMs } = contextOf(member.row).policy;
         const input = decode(member.input);
-        const call = this.#calling('question', member);
-        const looked = { definition, input, idempotencyKey, timeoutMs, call, beganAt: stored.now, abort };
-        const { answer, body } = await lookUp(looked, clock);
+        const { ref } = member;
+        const looked = { ref, definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
+        const { answer, body } = await lookUp(looked, this.#around);
         if (this.#draining && abort.signal.aborted) return;
         this.#enqueue(held, async () => {
           live.lookup = null;

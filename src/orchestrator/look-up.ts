@@ -9,18 +9,18 @@ import { formatDuration } from '../domain/duration.ts';
 import { areSeveral, type AttemptResult, type SucceededUnusably } from '../domain/attempt.ts';
 import type { Finding, Settling, Succeeded } from '../domain/outcome.ts';
 import type { LookupAnswer } from '../../machines/operation.ts';
-import type { Clock } from '../ports/clock.ts';
-import { resultOf } from './perform.ts';
+import type { Call, Caller } from '../ports/caller.ts';
+import type { OperationRef } from '../ports/store.ts';
+import { type Outside, resultOf } from './perform.ts';
 
 export interface LookingUp {
+  readonly ref: OperationRef;
   readonly definition: Operation;
   readonly input: unknown;
   readonly idempotencyKey: string;
   /** The store's time, read before this look-up begins. */
   readonly beganAt: number;
   readonly timeoutMs: number;
-  /** Calls the look-up. */
-  readonly call: (go: () => unknown) => unknown;
   readonly abort: AbortController;
 }
 
@@ -29,7 +29,7 @@ export interface LookupEnd {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export async function lookUp(looking: LookingUp, clock: Clock): Promise<LookupEnd> {
+export async function lookUp(looking: LookingUp, { clock, caller }: Outside): Promise<LookupEnd> {
   const { beganAt, abort, timeoutMs } = looking;
   let cancelTimer = () => {};
   const timedOut = new Promise<Told>((resolve) => {
@@ -39,7 +39,7 @@ export async function lookUp(looking: LookingUp, clock: Clock): Promise<LookupEn
     });
     abort.signal.addEventListener('abort', () => resolve(unsure('aborted')));
   });
-  const { finding, body } = await Promise.race([ask(looking), timedOut]);
+  const { finding, body } = await Promise.race([ask(looking, caller), timedOut]);
   cancelTimer();
   return { answer: { finding, beganAt }, body: { ...body, beganAt } };
 }
@@ -53,11 +53,14 @@ function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): T
   return { finding: { type: 'inconclusive', reason }, body: { finding: 'inconclusive', reason, ...more } };
 }
 
-async function ask({ definition, input, idempotencyKey, abort, call }: LookingUp): Promise<Told> {
+async function ask(looking: LookingUp, caller: Caller): Promise<Told> {
+  const { ref, definition, input, idempotencyKey, abort } = looking;
   const { find } = definition.options;
   if (find === null) return unsure('the definition has no look-up');
+  const call: Call = { kind: 'question', tenant: ref.tenant, operationId: ref.id, action: definition.action };
   try {
-    return await told(definition, await call(() => find({ input, idempotencyKey, abortSignal: abort.signal })));
+    const context = { input, idempotencyKey, abortSignal: abort.signal };
+    return await told(definition, await caller(call, () => find(context)));
   } catch (thrown) {
     return unsure('the look-up threw', { error: errorRecord(thrown) });
   }

@@ -26,7 +26,7 @@ import { operationMachine } from '../../machines/operation.ts';
 import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
-import { type Caller, directCaller } from '../ports/caller.ts';
+import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
 import type { OperationRef, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
@@ -96,8 +96,7 @@ export interface Ports {
   readonly waker: Waker;
   readonly clock: Clock;
   readonly random: Random;
-  /** Default: executors and look-ups are called. */
-  readonly caller?: Caller;
+  readonly caller: Caller;
 }
 
 /** Any operation, whatever its types. */
@@ -263,7 +262,7 @@ const CLOSE_PATIENCE_MS = 1_300;
 
 export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
   const { store } = options;
-  const { clock, random, waker, caller = directCaller } = ports;
+  const { clock, random, waker, caller } = ports;
   const logger = harmless(options.logger ?? silentLogger);
   const { operations: definitions, sagas } = registered(options.definitions);
   const actions = [...definitions.keys()];

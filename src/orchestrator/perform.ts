@@ -11,22 +11,29 @@ import { isOutcome, type Outcome } from '../domain/outcome.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
 import { cutText } from '../domain/text.ts';
+import type { Call, Caller } from '../ports/caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { OperationRef } from '../ports/store.ts';
 
 /** One attempt to be made. */
 export interface Attempting {
+  readonly ref: OperationRef;
   readonly definition: Operation;
   readonly input: unknown;
   readonly idempotencyKey: string;
   readonly number: number;
   readonly timeoutMs: number;
   readonly abort: AbortController;
-  /** Calls the executor. */
-  readonly call: (go: () => unknown) => unknown;
   /** Null when it may leave; otherwise why it may not any more. */
   readonly mayLeave: () => string | null;
   /** What the executor brought after its time was over. */
   readonly late: (result: AttemptResult) => void;
+}
+
+/** What an attempt and a look-up go by on their way out. */
+export interface Outside {
+  readonly clock: Clock;
+  readonly caller: Caller;
 }
 
 /** How an attempt ended: what it proves, and what the history tells about it. */
@@ -42,13 +49,13 @@ const REFERENCE_LENGTH_MAX = 500;
 /** Outputs larger than this, as JSON text, are proven effects with an output that cannot be kept. */
 const OUTPUT_LENGTH_MAX = 1_000_000;
 
-export async function perform(attempting: Attempting, clock: Clock): Promise<AttemptEnd> {
+export async function perform(attempting: Attempting, { clock, caller }: Outside): Promise<AttemptEnd> {
   const forbidden = attempting.mayLeave();
   if (forbidden !== null) return endOf({ type: 'not-applied', reason: forbidden, sent: false });
   const began = clock.monotonic();
   const { timeoutMs } = attempting;
   let over = false;
-  const executed = execute(attempting).then((end) => {
+  const executed = execute(attempting, caller).then((end) => {
     if (over) attempting.late(end.result);
     return end;
   });
@@ -81,11 +88,13 @@ export async function perform(attempting: Attempting, clock: Clock): Promise<Att
 
 const ABORT_GRACE_MS = 200;
 
-async function execute({ definition, input, idempotencyKey, number, abort, call }: Attempting): Promise<AttemptEnd> {
+async function execute(attempting: Attempting, caller: Caller): Promise<AttemptEnd> {
+  const { ref, definition, input, idempotencyKey, number, abort } = attempting;
+  const call: Call = { kind: 'request', tenant: ref.tenant, operationId: ref.id, action: definition.action };
   let outcome: unknown;
   try {
     const context = { input, idempotencyKey, attempt: number, abortSignal: abort.signal };
-    outcome = await call(() => definition.options.execute(context));
+    outcome = await caller(call, () => definition.options.execute(context));
   } catch (thrown) {
     return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });
   }

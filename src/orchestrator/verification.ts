@@ -133,7 +133,7 @@ export class Verification {
 
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
   async #ask(row: OperationRow, since: Since): Promise<boolean> {
-    const { clock, caller, driver, definitions } = this.#around;
+    const { driver, definitions } = this.#around;
     const { id, providerKey: idempotencyKey, now: beganAt } = row;
     const definition = definitions.get(row.action);
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
@@ -143,10 +143,8 @@ export class Verification {
     this.#asking.add(abort);
     try {
       const { timeoutMs } = contextOf(fromStored(row)).policy;
-      const asked = { kind: 'question', tenant: row.tenant, operationId: id, action: row.action } as const;
-      const call = (go: () => unknown) => caller(asked, go);
-      const looked = { definition, input: decode(row.input), idempotencyKey, timeoutMs, call, beganAt, abort };
-      const { answer } = await lookUp(looked, clock);
+      const looked = { ref: row, definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
+      const { answer } = await lookUp(looked, this.#around);
       if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
       const { to, said } = addressed(row, { kind: 'verification', ...since, ...answer });
       await driver.handOver(to, said, `verification ${since.timeline} ${id}`);

@@ -118,7 +118,6 @@ export async function readSagaRecords(database: Database, ref: OperationRef): Pr
 /** Pages by keyset over `doubted_at`, which outlives the doubt: the row that a page ended with need not be in doubt. */
 export async function readDoubts(database: Database, query: DoubtQuery): Promise<OperationRow[]> {
   const { tenant, after, limit } = query;
-  const ofTenant = tenant === null ? sql`true` : isOf(sql`o.tenant`, tenant);
   const beyond =
     after === null
       ? sql`true`
@@ -136,7 +135,7 @@ export async function readDoubts(database: Database, query: DoubtQuery): Promise
       from ${database.tables.operation} o cross join ${clock}
       where
         (o.state in ('unknown', 'reconciling', 'escalated') or o.contradicted_at is not null)
-        and ${ofTenant}
+        and ${isOf(sql`o.tenant`, tenant)}
         and ${beyond}
       order by o.doubted_at, o.tenant, o.id
       limit ${limit}::int`,
@@ -146,7 +145,6 @@ export async function readDoubts(database: Database, query: DoubtQuery): Promise
 /** Pages by keyset over `since`, from the place that the page before ended at, whatever stands there. */
 export async function readEscalatedSagas(database: Database, query: EscalatedQuery): Promise<EscalatedSagaRow[]> {
   const { tenant, after, limit } = query;
-  const ofTenant = tenant === null ? sql`true` : isOf(sql`s.tenant`, tenant);
   const beyond =
     after === null
       ? sql`true`
@@ -172,16 +170,17 @@ export async function readEscalatedSagas(database: Database, query: EscalatedQue
       from ${database.tables.saga} s
       where
         s.state = 'escalated'
-        and ${ofTenant}
+        and ${isOf(sql`s.tenant`, tenant)}
         and ${beyond}
       order by s.since, s.tenant, s.id
       limit ${limit}::int`,
   );
 }
 
-/** Under a collation that no index has: a plan that went by the tenant would read everything of it, not the list. */
-function isOf(column: SQL, tenant: string): SQL {
-  return sql`${column} collate "C" = ${tenant}::text`;
+/** Null: of every one. */
+function isOf(column: SQL, tenant: string | null): SQL {
+  // Under a collation that no index has: a plan that went by the tenant would read everything of it, not the list.
+  return tenant === null ? sql`true` : sql`${column} collate "C" = ${tenant}::text`;
 }
 
 /** Pages by keyset over `since`. A row that has moved on has another one, and what follows it begins anew. */

@@ -31,6 +31,7 @@ import { setup } from 'xstate';
 import { milliseconds } from '../../src/domain/duration.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from './chance.ts';
+import { allStopped } from './on-their-way.ts';
 import { until } from './world.ts';
 
 /** What every step is about; `of` is the record that an inverse takes back. */
@@ -152,16 +153,7 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
     },
     async close() {
       post.letAllGo();
-      let isStopped = false;
-      const stopping = Promise.all(all.map((each) => each.stop({ within: '1s' }))).finally(() => {
-        isStopped = true;
-      });
-      await until(async () => {
-        if (isStopped) return true;
-        await clock.advance('1s');
-        return null;
-      }, 'the orchestrators to stop');
-      await stopping;
+      await allStopped(all, clock);
       await provider.close();
     },
   };

@@ -17,6 +17,7 @@ import {
   type SagaShop,
   type Trade,
 } from '../support/saga-shop.ts';
+import { delivery, heldUp, sale } from '../support/shared-reservation.ts';
 
 let shop: SagaShop;
 afterEach(() => shop.close());
@@ -26,22 +27,6 @@ const who = { by: 'the shop', reason: 'the customer changed their mind' };
 /** A shop whose reservations are shared. */
 function sharing(reservation: Habit = {}): Promise<SagaShop> {
   return sagaShop({ reservation: { isShared: true, ...reservation } });
-}
-
-/** Reserves, and then takes the money. */
-function sale({ reserve, pay }: Trade) {
-  return saga('sale', { input: typed<Part>(), key: ({ input }) => input.orderId })
-    .step('goods', reserve, ({ input }) => input)
-    .step('payment', pay, ({ input }) => input);
-}
-
-/** Needs the same reservation, between two steps of its own. */
-function delivery({ authorise, reserve, book }: Trade, name = 'delivery') {
-  return saga(name, { input: typed<Part>(), key: ({ input }) => input.orderId })
-    .step('deposit', authorise, ({ input }) => input)
-    .step('goods', reserve, ({ input }) => input)
-    .step('courier', book, ({ input }) => input)
-    .output(({ goods }) => ({ reserved: goods.id }));
 }
 
 async function sent(kind: 'reservation' | 'release'): Promise<number> {
@@ -280,24 +265,9 @@ describe('a saga that means something else by the same key', () => {
 });
 
 describe('a saga that has to take back what an open saga has joined', () => {
-  /** The owner's payment is refused while the joiner's courier is being asked. */
-  async function heldUp() {
-    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
-    const orchestrator = await shop.open([selling, delivering]);
-    await shop.provider.calls(['decline'], 'payment');
-    for (const kind of ['payment', 'booking'] as const) shop.hold(kind);
-    const owner = await orchestrator.submit(selling, order);
-    await shop.held('payment');
-    const joiner = await orchestrator.submit(delivering, order);
-    await shop.held('booking');
-    shop.letGo('payment');
-    await sagaReached(owner, 'escalated');
-    return { orchestrator, owner, joiner };
-  }
-
   test('waits for it, asks a person, and goes on by itself once that has settled', async () => {
     shop = await sharing();
-    const { owner, joiner } = await heldUp();
+    const { owner, joiner } = await heldUp(shop);
     await shop.pass('5s');
     const meanwhile = { result: await now(owner), released: await sent('release') };
     shop.letGo('booking');
@@ -315,7 +285,7 @@ describe('a saga that has to take back what an open saga has joined', () => {
 
   test('goes on when the other one was cancelled, and it is taken back once', async () => {
     shop = await sharing();
-    const { orchestrator, owner, joiner } = await heldUp();
+    const { orchestrator, owner, joiner } = await heldUp(shop);
     await orchestrator.cancel(joiner.id, who);
     shop.letGo('booking');
     await sagaReached(joiner, 'compensated');
@@ -329,7 +299,7 @@ describe('a saga that has to take back what an open saga has joined', () => {
 
   test('can be ended as it stands by a person', async () => {
     shop = await sharing();
-    const { orchestrator, owner } = await heldUp();
+    const { orchestrator, owner } = await heldUp(shop);
 
     await orchestrator.operator.terminate(owner.id, who);
 
@@ -339,7 +309,7 @@ describe('a saga that has to take back what an open saga has joined', () => {
 
   test('stays where it is whatever else it is told meanwhile', async () => {
     shop = await sharing();
-    const { orchestrator, owner } = await heldUp();
+    const { orchestrator, owner } = await heldUp(shop);
 
     await orchestrator.cancel(owner.id, who);
 

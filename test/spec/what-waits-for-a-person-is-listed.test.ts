@@ -7,6 +7,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type EscalatedSaga, saga, succeeded, typed } from 'sagacity';
 import { onlyDoubt, order, type Part, purchase, sagaReached, sagaShop, type SagaShop } from '../support/saga-shop.ts';
+import { heldUp } from '../support/shared-reservation.ts';
 
 let shop: SagaShop;
 afterEach(() => shop.close());
@@ -90,23 +91,7 @@ describe('a saga whose definition is at fault', () => {
 describe('a saga that has to take back what an open saga has joined', () => {
   test('is listed with that saga, and gone once a person has ended that one', async () => {
     shop = await sagaShop({ reservation: { isShared: true } });
-    const { authorise, book, pay, reserve } = shop.trade;
-    const selling = saga('sale', identity)
-      .step('goods', reserve, ({ input }) => input)
-      .step('payment', pay, ({ input }) => input);
-    const delivering = saga('delivery', identity)
-      .step('deposit', authorise, ({ input }) => input)
-      .step('goods', reserve, ({ input }) => input)
-      .step('courier', book, ({ input }) => input);
-    const orchestrator = await shop.open([selling, delivering]);
-    await shop.provider.calls(['decline'], 'payment');
-    for (const kind of ['payment', 'booking'] as const) shop.hold(kind);
-    const owner = await orchestrator.submit(selling, order);
-    await shop.held('payment');
-    const joiner = await orchestrator.submit(delivering, order);
-    await shop.held('booking');
-    shop.letGo('payment');
-    await sagaReached(owner, 'escalated');
+    const { orchestrator, owner, joiner } = await heldUp(shop);
 
     const listed = await orchestrator.operator.escalatedSagas();
     await orchestrator.operator.terminate(joiner.id, who);

@@ -163,7 +163,7 @@ export class Provider {
         const [first, ...more] = seen.map((effect) => this.#told(promised, effect));
         if (first !== undefined) return answers(found(first, ...more));
         const refusal = this.#refusals.get(idempotencyKey);
-        if (promised.showsRefusals && refusal !== undefined) return answers(found<Charged, string>(failed(refusal)));
+        if (refusal !== undefined) return answers(found<Charged, string>(failed(refusal)));
         answers(absent());
       });
     });

@@ -83,12 +83,12 @@ interface Remembered {
   told: Told | null;
 }
 
-/** What a record of a saga or of one of its operations tells, as far as it is a person's word. */
+/** What a record of a saga or of one of its operations tells, as far as it is somebody's word. */
 interface Said {
   readonly kind?: string;
   readonly accepted?: boolean;
   readonly effect?: string;
-  readonly event?: StepVerdict & { readonly type: string };
+  readonly event?: StepVerdict & { readonly type: string; readonly eventId?: string };
 }
 
 interface StepVerdict {
@@ -472,11 +472,7 @@ export class SagaWatch {
     const { tally } = this.#course;
     const expected = [...(was?.chart.context.words ?? [])];
     for (const { body } of turn.records) {
-      const said = decode(body) as {
-        readonly kind?: string;
-        readonly accepted?: boolean;
-        readonly event?: Partial<Word>;
-      };
+      const said = decode(body) as Said;
       const { type, eventId } = said.event ?? {};
       if (said.kind !== 'signal' || type === undefined || eventId === undefined) continue;
       if (said.accepted !== true) tally.met('saga: an event refused');

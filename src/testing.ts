@@ -74,10 +74,6 @@ export {
 } from './testing/provider/index.ts';
 export { storeSuite } from './testing/store-suite.ts';
 export { reply, type ScriptLine } from './testing/script.ts';
-export {
-  type AnyRun,
-  testOrchestrator,
-  type TestOptions,
-  type TestOrchestrator,
-} from './testing/test-orchestrator.ts';
+export type { AnyRun } from './testing/settle.ts';
+export { testOrchestrator, type TestOptions, type TestOrchestrator } from './testing/test-orchestrator.ts';
 export { testFetch, testProvider, type TestProvider, type TestRecord } from './testing/test-provider.ts';

@@ -8,14 +8,9 @@ import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { OperationRef, Store } from '../ports/store.ts';
 import { callerWithKillPoints, type KillPoint, type Reached, withKillPoints } from './kill-points.ts';
 import { type Life, silence } from './life.ts';
-import {
-  type AnyRun,
-  type Around,
-  type TestOptions,
-  type TestOrchestrator,
-  type World,
-  worldOf,
-} from './test-orchestrator.ts';
+import { overlay } from './overlay.ts';
+import type { AnyRun } from './settle.ts';
+import { type Around, type TestOptions, type TestOrchestrator, type World, worldOf } from './test-orchestrator.ts';
 
 /** What is begun, and what it meets. */
 export interface Flow<Result extends { readonly status: string } = { readonly status: string }> extends TestOptions {
@@ -50,11 +45,7 @@ export async function boundariesOf<Result extends { readonly status: string }>(
 ): Promise<readonly string[]> {
   const world = worldOf(flow);
   const boundaries: string[] = [];
-  const process = await world.start(
-    watching(new Map(), (boundary) => {
-      boundaries.push(boundary);
-    }),
-  );
+  const process = await world.start(watching((boundary) => void boundaries.push(boundary)));
   await world.settledIn(process, () => flow.begin(process.orchestrator));
   const unused = world.script.left().map(({ operation }) => operation.action);
   if (unused.length > 0)
@@ -84,7 +75,7 @@ async function killed<Result extends { readonly status: string }>(
   boundary: string,
 ): Promise<void> {
   const process = await world.start((life) =>
-    watching(new Map(), (reached) => {
+    watching((reached) => {
       if (reached !== boundary) return;
       life.end();
       return silence();
@@ -95,7 +86,8 @@ async function killed<Result extends { readonly status: string }>(
 }
 
 /** Stands around a process and tells of each boundary it comes to; what is returned is waited for. */
-function watching(names: Map<string, string>, told: (boundary: string) => unknown): (life: Life) => Around {
+function watching(told: (boundary: string) => unknown): (life: Life) => Around {
+  const names = new Map<string, string>();
   const counts = new Map<string, number>();
   return (life) => {
     const reached: Reached = (point, about) => {
@@ -132,6 +124,5 @@ function naming(store: Store, names: Map<string, string>): Store {
       return store.sagaTurn(turn);
     },
   };
-  // A prototype keeps every other verb, whatever the store is made of.
-  return Object.assign(Object.create(store) as Store, watched);
+  return overlay(store, watched);
 }

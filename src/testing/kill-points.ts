@@ -8,6 +8,7 @@
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Call, Caller } from '../ports/caller.ts';
 import type { OperationRef, RecordKind, SagaTurn, Store, Turn } from '../ports/store.ts';
+import { overlay } from './overlay.ts';
 
 /** What is made durable. */
 export const durables = [
@@ -96,8 +97,7 @@ export function withKillPoints(store: Store, reached: Reached): Store {
     retire: (...given) => around('retire', null, () => store.retire(...given)),
     bury: (...given) => around('bury', null, () => store.bury(...given)),
   };
-  // A prototype keeps every other verb, whatever the store is made of.
-  return Object.assign(Object.create(store) as Store, watched);
+  return overlay(store, watched);
 }
 
 /** A caller whose kill points are told, around another one. */

@@ -5,9 +5,7 @@
 
 import { localWaker } from '../adapters/local/waker.ts';
 import { memoryStore } from '../adapters/memory/store.ts';
-import { type Duration, formatDuration, milliseconds } from '../domain/duration.ts';
-import { isSagaId } from '../domain/idempotency.ts';
-import { isSettled, type OperationState } from '../domain/operation-state.ts';
+import type { Duration } from '../domain/duration.ts';
 import { type AnyOperation, type AnySaga, orchestrate, type Orchestrator } from '../orchestrator/orchestrator.ts';
 import { registered } from '../orchestrator/runnable.ts';
 import type { Caller } from '../ports/caller.ts';
@@ -16,6 +14,7 @@ import type { Store } from '../ports/store.ts';
 import { testClock, type TestClock } from './clock.ts';
 import { callerInLife, clockInLife, type Life, newLife, storeInLife } from './life.ts';
 import { assertRegistered, type Script, scripted, type ScriptLine } from './script.ts';
+import { type AnyRun, settle } from './settle.ts';
 import { type Books, type TestRecord, visiting } from './test-provider.ts';
 
 export interface TestOptions {
@@ -25,12 +24,6 @@ export interface TestOptions {
   readonly script?: readonly ScriptLine[];
   /** Default `'test'`. */
   readonly tenant?: string;
-}
-
-/** The run of an operation or a saga, for all that is asked of it here. */
-export interface AnyRun<Result extends { readonly status: string }> {
-  readonly id: string;
-  result(options: { readonly within: Duration }): Promise<Result>;
 }
 
 export interface TestOrchestrator {
@@ -78,7 +71,6 @@ export async function testOrchestrator(options: TestOptions): Promise<TestOrches
     clock: world.clock,
     records: world.records,
     settled: async (run, { within = '1h' } = {}) => {
-      // A process that has died is told of nothing, so the run is looked at by the one that lives.
       const result = await world.settledIn(process, () => Promise.resolve(run), within);
       if (result === null) throw new Error('The process was restarted while a run of it was waited for.');
       return result;
@@ -116,8 +108,6 @@ export interface World extends Pick<TestOrchestrator, 'clock' | 'records'> {
 
 const nobody: Around = { store: (store) => store, caller: (caller) => caller };
 
-const moving = ['in-progress', 'compensating'];
-
 export function worldOf({ definitions, script: lines = [], tenant = 'test' }: TestOptions): World {
   const { operations } = registered(definitions);
   const script = scripted(lines, { operations });
@@ -143,9 +133,6 @@ export function worldOf({ definitions, script: lines = [], tenant = 'test' }: Te
     return { orchestrator, life };
   }
 
-  const runIn = ({ orchestrator }: Process, id: string) =>
-    isSagaId(id) ? orchestrator.sagaRun(id) : orchestrator.run(id);
-
   return {
     ...{ clock, script, start },
     records(operation) {
@@ -153,52 +140,7 @@ export function worldOf({ definitions, script: lines = [], tenant = 'test' }: Te
       assertRegistered(typeof operation === 'string' ? operations.get(operation) : operation, asked, operations);
       return books.filter(({ action }) => action === asked).map(({ id, kind, key, body }) => ({ id, kind, key, body }));
     },
-    async settledIn<Result extends { readonly status: string }>(
-      process: Process,
-      begin: () => Promise<AnyRun<Result>>,
-      within: Duration = '1h',
-    ) {
-      const { life } = process;
-      let begun: { readonly id: string } | { readonly failure: unknown } | null = null;
-      begin().then(
-        ({ id }) => (begun = { id }),
-        (failure: unknown) => (begun = { failure }),
-      );
-      const look = async (): Promise<Result | null> => {
-        const known = begun as typeof begun | { readonly id: string } | { readonly failure: unknown };
-        if (known === null) return null;
-        if ('failure' in known) throw known.failure;
-        // It is the same run, so it has the same result.
-        const result = (await (await runIn(process, known.id)).result({ within: 0 })) as unknown as Result;
-        return moving.includes(result.status) ? null : result;
-      };
-      const withinMs = milliseconds(within, 'within');
-      const deadline = clock.monotonic() + withinMs;
-      for (await clock.advance(0); !life.isOver; await clock.advance('1s')) {
-        const result = await Promise.race([look(), life.over.then(() => null)]);
-        if (result !== null) return result;
-        if (clock.monotonic() >= deadline) throw await stillMoving(formatDuration(withinMs), begun);
-      }
-      return null;
-
-      async function stillMoving(waited: string, known: object | null): Promise<Error> {
-        if (known === null || !('id' in known) || typeof known.id !== 'string') {
-          return new Error(`Nothing had begun after ${waited} of the test's time.`);
-        }
-        const states = new Map<string, string>();
-        const run = await runIn(process, known.id);
-        for (const record of await run.history()) {
-          const state = record.states?.at(-1);
-          const action = 'operation' in record ? record.operation?.action : known.id;
-          if (action !== undefined && typeof state === 'string') states.set(action, state);
-        }
-        const open = [...states].filter(([, state]) => !isSettled(state as OperationState));
-        const waits = open.map(([action, state]) => `${action} (${state})`).join(', ');
-        return new Error(
-          `${known.id} is ${await run.status()} after ${waited} of the test's time. It waits for ${waits}.`,
-        );
-      }
-    },
+    settledIn: (process, begin, within = '1h') => settle({ clock, ...process, begin, within }),
   };
 }
 

@@ -15,6 +15,7 @@ import { postgresStore } from 'sagacity/postgres';
 import { scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type PrivatePostgres, privatePostgres } from '../../src/testing/private-postgres/private-postgres.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { databaseAt } from '../support/postgres.ts';
 import { severable } from '../support/severable-store.ts';
 import { orders, swiftCharge } from '../support/shared-database.ts';
@@ -192,7 +193,7 @@ async function dieOf(charge: ReturnType<typeof swiftCharge>, count: number) {
 /** Notes the claims that gave something. */
 function claimsOf(inner: Store) {
   let claims = 0;
-  const noting: Store = Object.assign(Object.create(inner) as Store, {
+  const noting: Store = overlay(inner, {
     async claim(...asked: Parameters<Store['claim']>) {
       const claimed = await inner.claim(...asked);
       if (claimed.length > 0) claims += 1;

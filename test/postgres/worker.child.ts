@@ -8,7 +8,8 @@ import { createOrchestrator } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { operationId, scopeOf } from '../../src/domain/idempotency.ts';
 import type { Handover, Turn } from '../../src/ports/store.ts';
-import { gate, interrupted, overlay, tells } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { gate, interrupted, tells } from '../support/interrupted.ts';
 import { SWEEP_EVERY_MS, swiftCharge } from '../support/shared-database.ts';
 import { blindCharge, type Charging, type Pause, type Word, type WorkerTask } from './worker-process.ts';
 

@@ -17,7 +17,8 @@ import {
 import type { OperationRow } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
 import { birth, failingOver, type FailingOver, isClaim, nth } from '../support/failing-over.ts';
-import { gate, interrupted, overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { gate, interrupted } from '../support/interrupted.ts';
 import {
   type Charge,
   timedShop,

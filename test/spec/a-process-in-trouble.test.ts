@@ -12,6 +12,7 @@ import { memoryStore, testClock } from 'sagacity/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import type { OperationRow, Turn } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { evenChance } from '../support/chance.ts';
 import { until } from '../support/world.ts';
 
@@ -70,11 +71,6 @@ function orchestrating(
   return orchestrator;
 }
 
-function storeWith(verbs: Partial<Store>): Store {
-  // A store is a plain object of functions; what is not replaced is the memory store's.
-  return Object.assign(Object.create(memory) as Store, verbs);
-}
-
 async function rowOf(orderId: string): Promise<OperationRow | null> {
   return memory.readByIdentity({ tenant: 'shop', action: 'card.charge', key: orderId });
 }
@@ -117,7 +113,7 @@ describe('a row that this version cannot read', () => {
       const said: string[] = [];
       const logger = { debug() {}, info() {}, warn() {}, error: (_facts: object, text: string) => said.push(text) };
       const whole = (await rowOf('b'))?.snapshot ?? null;
-      const older = storeWith({
+      const older = overlay(memory, {
         async claim(...asked) {
           const rows = await memory.claim(...asked);
           return rows.map((row) => (row.key === 'b' ? { ...row, [part]: unreadable } : row));
@@ -148,7 +144,7 @@ describe('a claim whose reply was lost, in a store that then fails for a while',
     const definition = charging();
     await orchestrating(definition).submit(definition, { orderId: 'order-1', amount: 1 });
     let failing = true;
-    const store = storeWith({
+    const store = overlay(memory, {
       async claim(...asked) {
         const rows = await memory.claim(...asked);
         if (failing && rows.length > 0) throw storeInDoubt('The claim.');
@@ -177,7 +173,7 @@ describe('a proven result that the store refuses for a reason that does not pass
   test('is kept as evidence and settles the operation', async () => {
     const definition = charging();
     let refusals = 1;
-    const store = storeWith({
+    const store = overlay(memory, {
       async turn(turn: Turn) {
         if (turn.records.some(({ kind }) => kind === 'end') && refusals-- > 0) throw new Error('permission denied');
         return memory.turn(turn);
@@ -198,7 +194,7 @@ describe('a worker that cannot renew its row', () => {
   test('records no start that it could not send', async () => {
     const definition = charging();
     let deaf = false;
-    const store = storeWith({
+    const store = overlay(memory, {
       renew: async (...asked) =>
         deaf ? Promise.reject(storeUnavailable('The store', 'is away.')) : memory.renew(...asked),
     });
@@ -279,9 +275,13 @@ describe('a logger that throws', () => {
     const broken = () => {
       throw new Error('the disk is full');
     };
-    const orchestrator = orchestrating(definition, storeWith({ handedOver: () => Promise.reject(new Error('odd')) }), {
-      logger: { debug: broken, info: broken, warn: broken, error: broken },
-    });
+    const orchestrator = orchestrating(
+      definition,
+      overlay(memory, { handedOver: () => Promise.reject(new Error('odd')) }),
+      {
+        logger: { debug: broken, info: broken, warn: broken, error: broken },
+      },
+    );
     await orchestrator.start();
 
     await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
@@ -294,7 +294,7 @@ describe('a logger that throws', () => {
 describe('a decision in a store that takes no writes', () => {
   test('is refused with the error of the store when its time is over', async () => {
     const definition = charging();
-    const store = storeWith({ handOver: () => Promise.reject(storeUnavailable('The store', 'is read-only.')) });
+    const store = overlay(memory, { handOver: () => Promise.reject(storeUnavailable('The store', 'is read-only.')) });
     const orchestrator = orchestrating(definition, store);
     await orchestrator.start();
     const run = await orchestrator.submit(definition, { orderId: 'order-1', amount: 1 });
@@ -335,7 +335,7 @@ describe('a worker that gives up its id while its heartbeat is on its way', () =
     const enlisted: string[] = [];
     const slow = (ms: number) => new Promise<void>((resume) => clock.after(ms, resume));
     let lost = 1;
-    const store = storeWith({
+    const store = overlay(memory, {
       async claim(...asked) {
         const rows = await memory.claim(...asked);
         if (rows.length > 0 && lost-- > 0) throw storeInDoubt('The claim.');
@@ -366,7 +366,7 @@ describe('a worker that gives up its id while its heartbeat is on its way', () =
 describe('a start that is recorded while the orchestrator gives up waiting', () => {
   test('is not sent', async () => {
     const definition = charging();
-    const store = storeWith({
+    const store = overlay(memory, {
       async turn(turn: Turn) {
         const receipt = await memory.turn(turn);
         if (turn.birth !== null) await new Promise<void>((resume) => clock.after(1_100, resume));
@@ -399,7 +399,7 @@ describe('a submission whose reply from the store was lost, and whose operation 
     let lost = 1;
     const callers = orchestrating(
       definition,
-      storeWith({
+      overlay(memory, {
         async turn(turn: Turn) {
           const receipt = await memory.turn(turn);
           if (lost-- <= 0) return receipt;

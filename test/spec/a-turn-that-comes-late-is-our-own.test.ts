@@ -4,7 +4,8 @@ import { createOrchestrator, notApplied, operation, succeeded, typed } from 'sag
 import { memoryStore, testClock } from 'sagacity/testing';
 import { describe, expect, test } from 'vitest';
 import { evenChance } from '../support/chance.ts';
-import { overlay, tells } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { tells } from '../support/interrupted.ts';
 import { until } from '../support/world.ts';
 
 describe('a turn that is carried out after its repetition was refused', () => {

@@ -25,6 +25,7 @@ import { lockDirectory } from '../../src/adapters/pglite/lock.ts';
 import { storeUnavailable } from '../../src/domain/errors.ts';
 import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { type CountingStore, counting } from '../support/world.ts';
 
 let executed: number;
@@ -455,7 +456,7 @@ function closedStore(kept: Store): Store & { readonly calls: readonly string[]; 
       };
     },
   });
-  return Object.assign(Object.create(noting) as Store, {
+  return overlay(noting, {
     calls,
     repair() {
       broken = false;

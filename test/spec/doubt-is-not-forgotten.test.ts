@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import type { OperationRef, Store, Turn } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
-import { overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { until } from '../support/world.ts';
 
 let orchestrator: Orchestrator<true>;

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/local/clock.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { gate, overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { gate } from '../support/interrupted.ts';
 import {
   orders,
   sharedDatabase,

@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { accepted, audit } from '../support/audit.ts';
-import { interrupted, overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { interrupted } from '../support/interrupted.ts';
 import { severable, type SeverableStore } from '../support/severable-store.ts';
 import { timedShop, type TimedShop, type TimedShopOptions } from '../support/timed.ts';
 

@@ -9,6 +9,7 @@ import { severable, type SeverableStore } from '../support/severable-store.ts';
 import { keysSent, now, type Stage, stage, statesOf } from '../support/stage.ts';
 import { order } from '../support/stage-in.ts';
 import { reached, until } from '../support/world.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 
 let shop: Stage;
 afterEach(() => shop.close());
@@ -173,7 +174,7 @@ describe('a stop before the start has ended', () => {
     const opened = gate();
     shop = await stage({
       start: false,
-      on: (kept) => Object.assign(Object.create(kept) as typeof kept, { open: () => opened.passed }),
+      on: (kept) => overlay(kept, { open: () => opened.passed }),
     });
     const run = await shop.another().submit(shop.charge, order);
 
@@ -198,11 +199,11 @@ describe('a stop before the start has ended', () => {
     shop = await stage({
       start: false,
       on: (kept) =>
-        Object.assign(Object.create(kept) as typeof kept, {
+        overlay(kept, {
           open: () => opened.passed,
           async enlist(worker: string) {
             enlisted.push(worker);
-            await kept.enlist(worker);
+            return await kept.enlist(worker);
           },
         }),
     });

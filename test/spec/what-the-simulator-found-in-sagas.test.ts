@@ -28,7 +28,8 @@ import type { Wake, Waker } from '../../src/ports/waker.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
 import { failingOver } from '../support/failing-over.ts';
-import { gate, overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { gate } from '../support/interrupted.ts';
 import { onlyDoubt, order, type Part, sagaShop, type SagaShop } from '../support/saga-shop.ts';
 
 interface Trip {

@@ -7,7 +7,8 @@ import { createOrchestrator, type Logger, notApplied, type Orchestrator } from '
 import { afterEach, describe, expect, test } from 'vitest';
 import { storeInDoubt, storeUnavailable } from '../../src/domain/errors.ts';
 import { evenChance } from '../support/chance.ts';
-import { gate, overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
+import { gate } from '../support/interrupted.ts';
 import { charges, type Script } from '../support/scripted-charge.ts';
 import { now, type Stage, stage, statesOf } from '../support/stage.ts';
 import { order } from '../support/stage-in.ts';

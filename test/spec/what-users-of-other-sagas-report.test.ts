@@ -9,7 +9,7 @@ import { actorsFrom } from 'sagacity/xstate';
 import { memoryStore } from 'sagacity/testing';
 import { assign, setup } from 'xstate';
 import type { SagaTurn, Store } from '../../src/ports/store.ts';
-import { overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import {
   approval,
   fulfilment,

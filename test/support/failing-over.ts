@@ -8,7 +8,7 @@ import { noRows, type Rows } from '../../src/adapters/memory/rows.ts';
 import { storeOn } from '../../src/adapters/memory/store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { NewRecord, OperationRef, Store, Turn } from '../../src/ports/store.ts';
-import { overlay } from './interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 
 /** Something that the database had acknowledged. */
 export interface Commit {

@@ -4,6 +4,7 @@
  */
 
 import type { NewRecord, Store, Turn } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 
 export interface Interruptions {
   /** Before the turn reaches the store. What it throws is what the process hears. */
@@ -51,10 +52,4 @@ export function gate(): Gate {
     },
     open: () => open(),
   };
-}
-
-/** The same store with some verbs replaced. */
-export function overlay(store: Store, verbs: Partial<Store>): Store {
-  // A prototype keeps every other verb, whatever the store is made of.
-  return Object.assign(Object.create(store) as Store, verbs);
 }

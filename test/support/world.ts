@@ -7,6 +7,7 @@ import { createOrchestrator, type Logger, type OperationState, type Orchestrator
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
 import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
 import type { Store, Turn } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { chargeCard, type ChargeOptions } from './shop.ts';
 import { evenChance } from './chance.ts';
 
@@ -59,7 +60,7 @@ export interface CountingStore extends Store {
 
 export function counting(store: Store): CountingStore {
   const written: Turn[] = [];
-  return Object.assign(Object.create(store) as Store, {
+  return overlay(store, {
     written,
     async turn(turn: Turn) {
       const receipt = await store.turn(turn);

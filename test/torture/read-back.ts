@@ -5,7 +5,7 @@
 
 import { isSagacityError, type Store } from 'sagacity';
 import { keyOf, type OperationRow, type Turn } from '../../src/ports/store.ts';
-import { overlay } from '../support/interrupted.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 
 /** The same store; `noted` is called each time. */
 export function notingReadBacks(store: Store, noted: () => void): Store {

@@ -43,7 +43,7 @@ export interface EscalatedSaga {
   readonly reason: EscalationReason;
   /** When it came into this state. */
   readonly since: Date;
-  /** When the library acts next by itself; null: it waits for a person. */
+  /** When something of it is due by itself: another try, a look at who has joined, its deadline; null: nothing is. */
   readonly dueAt: Date | null;
   /** Where its chart stands, such as `'email failed'`: a name, or an object of those within it. */
   readonly states: string | object;

@@ -6,8 +6,20 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type postgres from 'postgres';
-import type { OperationState, SagaState } from 'sagacity';
-import type { ProviderRecord, ReceivedRequest, ScriptedProvider } from 'sagacity/testing';
+import type { ProviderRecord, ScriptedProvider } from 'sagacity/testing';
+import {
+  aboutCount,
+  aboutOperation,
+  groupedBy,
+  handoversIn,
+  isTakenBack,
+  linesIn,
+  type OperationLeft,
+  rowsIn,
+  type SagaLeft,
+  sagasIn,
+  told,
+} from '../support/database-audit.ts';
 import { type Answer, type End, type HistoryLine, type OperationEnd, type SagaEnd, type Verbs } from './calls.ts';
 import type { Ordered } from './load.ts';
 import { inverseOf, isSagaKind, type Kind } from './shop.ts';
@@ -21,53 +33,6 @@ export interface Evidence {
   readonly orders: readonly Ordered[];
   /** The server's log, its lines beginning with their SQLSTATE. */
   readonly log: string;
-}
-
-interface Row {
-  readonly id: string;
-  readonly action: string;
-  /** Null: it stands alone. */
-  readonly saga: string | null;
-  /** Of one that stands alone its order, of a saga's step something else. */
-  readonly key: string;
-  readonly providerKey: string;
-  readonly state: OperationState;
-  readonly reason: string | null;
-  readonly revision: number;
-  readonly due: boolean;
-  readonly owned: boolean;
-  readonly contradicted: boolean;
-}
-
-interface SagaRow {
-  readonly id: string;
-  readonly orderId: string;
-  readonly state: SagaState;
-  readonly reason: string | null;
-}
-
-interface StoredLine extends HistoryLine {
-  readonly operation: string;
-  readonly n: number;
-  readonly at: number;
-  /** The last state that it tells of, if it tells of any. */
-  readonly state: OperationState | null;
-}
-
-/** How many operations and sagas have still to move by themselves, and how many hand-overs wait for their owners. */
-export async function unfinished(sql: postgres.Sql): Promise<number> {
-  const [found] = await sql`
-    select
-      (
-        select count(*)::int from sagacity.operation
-        where state not in ('succeeded', 'failed', 'compensated', 'escalated')
-      )
-      + (
-        select count(*)::int from sagacity.saga
-        where state not in ('succeeded', 'compensated', 'terminated', 'escalated')
-      )
-      + (select count(*)::int from sagacity.handover) as count`;
-  return Number(found?.['count']);
 }
 
 /** Says all that is wrong; a complaint names its order. */
@@ -103,16 +68,11 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
     evidence.workers,
     'history',
   );
-  const aboutOne = (row: Row, history: readonly StoredLine[]) => [
-    ...aboutRow(row),
-    ...aboutHistory(row, history),
-    ...aboutSends(history, sent.get(row.providerKey) ?? []),
-  ];
   for (const row of alone) {
     const history = lines.get(row.id) ?? [];
     const end = ends.get(row.id);
     const wrong = [
-      ...aboutOne(row, history),
+      ...aboutOperation(row, history, sent.get(row.providerKey) ?? []),
       // An operation was ordered, and its result is one of an operation.
       ...aboutRecords(row, end as OperationEnd | undefined, records.get(row.key) ?? []),
       ...aboutCallers(known.get(row.key), end, history),
@@ -129,7 +89,7 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
       ...aboutCallers(known.get(saga.orderId), end, stories.get(saga.id) ?? []),
       ...own.flatMap((row) => {
         const told = [
-          ...aboutOne(row, lines.get(row.id) ?? []),
+          ...aboutOperation(row, lines.get(row.id) ?? [], sent.get(row.providerKey) ?? []),
           ...aboutCount(row, recordsOf.get(row.providerKey) ?? []),
         ];
         return told.map((what) => `${row.action} ${what}`);
@@ -143,22 +103,10 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
   return complaints;
 }
 
-function aboutRow({ state, reason, owned, due, contradicted }: Row): string[] {
-  const isAtRest = ['succeeded', 'failed', 'compensated', 'escalated'].includes(state);
-  return [
-    ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
-    ...told(!isAtRest && !owned && !due, 'is an orphan: nobody living owns it and it is due at no time'),
-    ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
-    // This provider has never made two records of what it promised to make one of.
-    ...told(reason === 'two-effects', 'is escalated because of two effects'),
-    ...told(contradicted, 'was contradicted after it had settled'),
-  ];
-}
-
 /** A saga has left behind what it says, and every record of its order is one of its own operations'. */
 function aboutSaga(
-  { state, reason }: SagaRow,
-  own: readonly Row[],
+  { state, reason }: SagaLeft,
+  own: readonly OperationLeft[],
   end: SagaEnd | undefined,
   records: readonly ProviderRecord[],
 ): string[] {
@@ -166,11 +114,6 @@ function aboutSaga(
   const keys = new Set(own.map(({ providerKey }) => providerKey));
   const ids = records.map(({ id }) => id).toSorted();
   const outputs = end?.status === 'succeeded' ? Object.values(end.output).map(({ id }) => id) : [];
-  const isTakenBack = ({ action, state: stands }: Row) => {
-    const inverses = own.filter((other) => other.action === inverseOf[action]);
-    if (stands === 'compensated') return inverses.length === 1 && inverses[0]?.state === 'succeeded';
-    return stands === 'failed' || Object.values(inverseOf).includes(action) || inverseOf[action] === undefined;
-  };
   return [
     ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
     ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
@@ -184,18 +127,14 @@ function aboutSaga(
       state === 'succeeded' && !isDeepStrictEqual(outputs.toSorted(), ids),
       `names ${outputs.join(', ')} and the provider ${ids.join(', ')}`,
     ),
-    ...told(state === 'compensated' && !own.every(isTakenBack), 'has left something standing'),
+    ...told(
+      state === 'compensated' && !own.every((row) => isTakenBack(row, own, inverseOf)),
+      'has left something standing',
+    ),
   ];
 }
 
-function aboutCount({ state }: Row, records: readonly ProviderRecord[]): string[] {
-  const least = state === 'succeeded' || state === 'compensated' ? 1 : 0;
-  // What is proven without effect has none; of what nobody could prove there is one at most.
-  const most = state === 'failed' ? 0 : 1;
-  return told(records.length < least || records.length > most, `has ${records.length} records at the provider`);
-}
-
-function aboutRecords(row: Row, end: OperationEnd | undefined, records: readonly ProviderRecord[]): string[] {
+function aboutRecords(row: OperationLeft, end: OperationEnd | undefined, records: readonly ProviderRecord[]): string[] {
   const { state, providerKey } = row;
   const [record] = records;
   return [
@@ -210,41 +149,6 @@ function aboutRecords(row: Row, end: OperationEnd | undefined, records: readonly
       'has a record under another key',
     ),
   ];
-}
-
-function aboutHistory({ state, revision }: Row, history: readonly StoredLine[]): string[] {
-  const numbers = (kind: string) => history.filter((line) => line.kind === kind).map(({ attempt }) => attempt);
-  const [starts, ends] = [numbers('start'), numbers('end')];
-  const rises = history.every((line, index) => {
-    const before = history[index - 1];
-    const isFirst = before === undefined || line.revision > before.revision;
-    return isFirst ? line.n === 0 : line.revision === before.revision && line.n === before.n + 1;
-  });
-  const isInTime = history.every(({ at }, index) => at >= (history[index - 1]?.at ?? at));
-  return [
-    ...told(
-      starts.some((attempt, index) => attempt !== index + 1),
-      `has attempts numbered ${starts.join(', ')}`,
-    ),
-    ...told(
-      ends.some((attempt) => !starts.includes(attempt)),
-      'has the end of an attempt that never started',
-    ),
-    ...told(new Set(ends).size < ends.length, 'has an attempt that ended twice'),
-    ...told(!rises, 'has history numbers that do not rise'),
-    ...told((history.at(-1)?.revision ?? 0) > revision, 'has a history beyond its row'),
-    ...told(!isInTime, 'has a history that goes back in time'),
-    ...told(
-      history.findLast((line) => line.state !== null)?.state !== state,
-      'is not in the state that it came to last',
-    ),
-  ];
-}
-
-/** Recorded before sent: each start sends once at most. */
-function aboutSends(history: readonly StoredLine[], sent: readonly ReceivedRequest[]): string[] {
-  const starts = history.filter(({ kind }) => kind === 'start').length;
-  return told(sent.length > starts, `was sent ${sent.length} times on ${starts} recorded starts`);
 }
 
 function aboutCallers(order: Ordered | undefined, end: End | undefined, history: readonly HistoryLine[]): string[] {
@@ -263,10 +167,6 @@ function aboutCallers(order: Ordered | undefined, end: End | undefined, history:
       'has a history that was another one before',
     ),
   ];
-}
-
-function told(isWrong: boolean, what: string): string[] {
-  return isWrong ? [what] : [];
 }
 
 function shown({ revision, kind, attempt }: HistoryLine): string {
@@ -313,43 +213,4 @@ const passing = ['40001', '40P01', '55P03', '57014'];
 async function refusalsIn(log: string): Promise<string[]> {
   const lines = (await readFile(log, 'utf8')).split('\n');
   return lines.filter((line) => /^\w{5} ERROR:/.test(line) && !passing.includes(line.slice(0, 5)));
-}
-
-async function rowsIn(sql: postgres.Sql): Promise<Row[]> {
-  return await sql<Row[]>`
-    select
-      o.id, o.action, o.saga, o.key, o.provider_key as "providerKey", o.state, o.reason, o.revision::int,
-      o.due_at is not null as due, w.id is not null and w.dead_at is null as owned,
-      o.contradicted_at is not null as contradicted
-    from sagacity.operation o left join sagacity.worker w on w.id = o.owner
-    order by o.created_at`;
-}
-
-async function sagasIn(sql: postgres.Sql): Promise<SagaRow[]> {
-  return await sql<SagaRow[]>`
-    select id, key as "orderId", state, reason from sagacity.saga order by created_at`;
-}
-
-async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
-  return await sql<StoredLine[]>`
-    select
-      subject as operation, revision::int, n, kind, number as attempt, extract(epoch from at)::float8 as at,
-      body -> 'states' ->> -1 as state
-    from sagacity.attempt
-    order by subject, revision, n`;
-}
-
-async function handoversIn(sql: postgres.Sql): Promise<string[]> {
-  const waiting = await sql<{ aggregate: string }[]>`select aggregate from sagacity.handover`;
-  return waiting.map(({ aggregate }) => aggregate);
-}
-
-function groupedBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -31,6 +31,8 @@ export interface SagaLeft {
   readonly orderId: string;
   readonly state: SagaState;
   readonly reason: string | null;
+  readonly due: boolean;
+  readonly owned: boolean;
 }
 
 /** One line of a history as it is stored. */
@@ -71,12 +73,12 @@ export function aboutOperation(
 }
 
 /** Neither at an end, nor with a next step. */
-export function isOrphan({ state, owned, due }: OperationLeft): boolean {
+export function isOrphan({ state, owned, due }: Pick<OperationLeft | SagaLeft, 'state' | 'owned' | 'due'>): boolean {
   return !isAtRest(state) && !owned && !due;
 }
 
-function isAtRest(state: OperationState): boolean {
-  return ['succeeded', 'failed', 'compensated', 'escalated'].includes(state);
+function isAtRest(state: OperationState | SagaState): boolean {
+  return ['succeeded', 'failed', 'compensated', 'terminated', 'escalated'].includes(state);
 }
 
 function aboutRow(row: OperationLeft): string[] {
@@ -161,7 +163,11 @@ export async function rowsIn(sql: postgres.Sql): Promise<OperationLeft[]> {
 
 export async function sagasIn(sql: postgres.Sql): Promise<SagaLeft[]> {
   return await sql<SagaLeft[]>`
-    select id, key as "orderId", state, reason from sagacity.saga order by created_at`;
+    select
+      s.id, s.key as "orderId", s.state, s.reason, s.due_at is not null as due,
+      w.id is not null and w.dead_at is null as owned
+    from sagacity.saga s left join sagacity.worker w on w.id = s.owner
+    order by s.created_at`;
 }
 
 export async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {

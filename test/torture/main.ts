@@ -4,8 +4,8 @@
  * run. Whatever happens, everything it started is gone when it ends.
  */
 
-import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { type AtTheEnd, say, toTheEnd } from '../support/to-the-end.ts';
 import type { Notes } from './notes.ts';
 import { progressLine, tableOf, verdictOn } from './table.ts';
 import { newTally, summaryOf } from './tally.ts';
@@ -25,40 +25,8 @@ counts the records at the provider.
 Exit code: 0 all right, 1 something was wrong, 2 could not run.`;
 
 const PROGRESS_EVERY_MS = 5_000;
-const UNDO_WITHIN_MS = 35_000;
-
-/** What has to be undone at the end, the latest first. */
-const undo: (() => Promise<unknown>)[] = [];
-
-/** The exit code, once somebody has asked for the end: then nothing more is said. */
-let interruptedBy: number | null = null;
-
 const options = readOptions(process.argv.slice(2));
-if (options !== null) {
-  const interrupted = interruption();
-  try {
-    process.exitCode = (await Promise.race([run(options), interrupted])) ? 0 : 1;
-  } catch (error) {
-    process.exitCode = 2;
-    say(`The torture could not run: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  for (let step = undo.pop(); step !== undefined; step = undo.pop()) await undone(step);
-  // What was interrupted may still wait for something that is gone now; and left to end by itself, Node 20 was seen to
-  // turn round for ever while it freed what it had open.
-  process.exit(interruptedBy ?? process.exitCode);
-}
-
-/** Resolves when the command is told to end. Told a second time it ends on the spot. */
-function interruption(): Promise<false> {
-  return new Promise((resolve) => {
-    for (const [signal, code] of [['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
-      process.once(signal, () => {
-        interruptedBy = code;
-        resolve(false);
-      });
-    }
-  });
-}
+if (options !== null) await toTheEnd('The torture', (atTheEnd) => run(options, atTheEnd));
 
 interface Options extends TortureOptions {
   readonly json: boolean;
@@ -92,7 +60,7 @@ function readOptions(args: string[]): Options | null {
 }
 
 /** True when all was right. */
-async function run({ json, ...given }: Options): Promise<boolean> {
+async function run({ json, ...given }: Options, atTheEnd: AtTheEnd): Promise<boolean> {
   const began = performance.now();
   const passedMs = () => Math.round(performance.now() - began);
   const tally = newTally();
@@ -112,7 +80,7 @@ async function run({ json, ...given }: Options): Promise<boolean> {
   };
   const timer = setInterval(progress, PROGRESS_EVERY_MS);
   try {
-    await torture(given, notes, (step) => undo.push(step));
+    await torture(given, notes, atTheEnd);
   } finally {
     clearInterval(timer);
   }
@@ -120,16 +88,4 @@ async function run({ json, ...given }: Options): Promise<boolean> {
   if (!summary.ok) complain(verdictOn(summary));
   process.stdout.write(json ? `${JSON.stringify(summary)}\n` : `${tableOf(summary)}\n\n${verdictOn(summary)}\n`);
   return summary.ok;
-}
-
-/** The end must come, also when a step of it does not. */
-async function undone(step: () => Promise<unknown>): Promise<void> {
-  const late = pause(UNDO_WITHIN_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`a step took longer than ${UNDO_WITHIN_MS} ms`);
-  });
-  await Promise.race([step(), late]).catch((error: unknown) => say(`Could not clean up: ${String(error)}`));
-}
-
-function say(what: string): void {
-  if (interruptedBy === null) process.stderr.write(`${what}\n`);
 }

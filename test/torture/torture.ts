@@ -11,6 +11,7 @@ import { privatePostgres, spawnProvider } from 'sagacity/testing';
 import { faultProxy } from '../../src/testing/fault-proxy/fault-proxy.ts';
 import { postgresFaults } from '../../src/testing/fault-proxy/postgres-faults.ts';
 import { unfinished } from '../support/database-audit.ts';
+import { type AtTheEnd, undoneAtTheEnd } from '../support/to-the-end.ts';
 import { audit } from './audit.ts';
 import { chanceOf } from './chance.ts';
 import { torment } from './faults.ts';
@@ -23,9 +24,6 @@ export interface TortureOptions {
   readonly minutes: number;
   readonly seed: number;
 }
-
-/** Registers what must be undone at the end, whatever happens meanwhile. */
-export type AtTheEnd = (undo: () => Promise<unknown>) => void;
 
 /** The lines of the server's log begin with their SQLSTATE. */
 const withStates = { log_line_prefix: '%e ' };
@@ -83,17 +81,4 @@ async function untilQuiet(sql: postgres.Sql, lostAt: number): Promise<void> {
   for (let looks = 0; looks < 2 && performance.now() < lostAt; await pause(500)) {
     looks = (await unfinished(sql)) === 0 ? looks + 1 : 0;
   }
-}
-
-/** Also what is still starting when the end comes is waited for, and ended. */
-async function undoneAtTheEnd<Thing>(
-  atTheEnd: AtTheEnd,
-  starting: Promise<Thing>,
-  undo: (thing: Thing) => Promise<unknown>,
-): Promise<Thing> {
-  atTheEnd(async () => {
-    const thing = await starting.catch(() => null);
-    if (thing !== null) await undo(thing);
-  });
-  return await starting;
 }

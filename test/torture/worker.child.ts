@@ -4,36 +4,18 @@
  * what is counted. It ends with its parent.
  */
 
-import {
-  createOrchestrator,
-  isSagacityError,
-  type Logger,
-  type Orchestrator,
-  type Run,
-  type SagaRun,
-  type Store,
-} from 'sagacity';
+import { createOrchestrator, isSagacityError, type Orchestrator, type Run, type SagaRun, type Store } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { type Answer, type Asked, type Said, storeDeadlineMs, type Verb, type Verbs, withinMs } from './calls.ts';
 import { notingReadBacks } from './read-back.ts';
+import { loggerOfFaults } from '../support/faults-logged.ts';
 import { isSagaKind, type Kind, shopAt } from './shop.ts';
 
 const [url, providerUrl] = process.argv.slice(2);
 if (url === undefined || providerUrl === undefined) throw new Error('Usage: worker.child.ts DATABASE-URL PROVIDER-URL');
 
 const shop = shopAt(providerUrl);
-/** Errors of the library's own are told of the surroundings. Any other, a refused statement for one, is a fault. */
-const listen = (facts: object, message: string) => {
-  const error: unknown = 'error' in facts ? facts.error : null;
-  if (error instanceof Error && !isSagacityError(error)) say({ says: 'fault', what: `${message}: ${error.message}` });
-};
-const logger: Logger = {
-  ...{ debug: listen, info: listen, warn: listen },
-  error(facts, message) {
-    listen(facts, message);
-    console.error(message, facts);
-  },
-};
+const logger = loggerOfFaults((what) => say({ says: 'fault', what }));
 const actions = Object.values(shop).flatMap((ordered) => (ordered.type === 'operation' ? [ordered.action] : []));
 let orchestrator: Orchestrator<true> | null = null;
 /** That of the orchestrator. */

@@ -40,3 +40,27 @@ export function textAt(body: Buffer): { readonly text: string; readonly rest: Bu
   const end = body.indexOf(0);
   return { text: body.toString('utf8', 0, end), rest: body.subarray(end + 1) };
 }
+
+/** Knows what each message executes: the text comes with Query or Parse, what is executed later only names it. */
+export function statementTexts(): (message: Message) => string | null {
+  const prepared = new Map<string, string>();
+  const portals = new Map<string, string>();
+
+  return ({ type, body }) => {
+    if (type === 'Q') return textAt(body).text;
+    if (type === 'P') {
+      const name = textAt(body);
+      prepared.set(name.text, textAt(name.rest).text);
+    }
+    if (type === 'B') {
+      const portal = textAt(body);
+      portals.set(portal.text, prepared.get(textAt(portal.rest).text) ?? '');
+    }
+    if (type !== 'E') return null;
+    // A portal that is executed again only fetches more rows of the same statement.
+    const portal = textAt(body).text;
+    const text = portals.get(portal) ?? null;
+    portals.delete(portal);
+    return text;
+  };
+}

@@ -4,7 +4,7 @@
  */
 
 import type { Filter, Filtered } from './connection.ts';
-import { type Message, messages, textAt } from './postgres-messages.ts';
+import { type Message, messages, statementTexts } from './postgres-messages.ts';
 
 /** What is to be lost. */
 export interface Ruling {
@@ -114,29 +114,5 @@ export function session(judge: (texts: readonly string[]) => Ruling | null): Fil
         onward.push(reply(message));
       }
     },
-  };
-}
-
-/** Knows what each message executes: the text comes with Query or Parse, what is executed later only names it. */
-function statementTexts(): (message: Message) => string | null {
-  const prepared = new Map<string, string>();
-  const portals = new Map<string, string>();
-
-  return ({ type, body }) => {
-    if (type === 'Q') return textAt(body).text;
-    if (type === 'P') {
-      const name = textAt(body);
-      prepared.set(name.text, textAt(name.rest).text);
-    }
-    if (type === 'B') {
-      const portal = textAt(body);
-      portals.set(portal.text, prepared.get(textAt(portal.rest).text) ?? '');
-    }
-    if (type !== 'E') return null;
-    // A portal that is executed again only fetches more rows of the same statement.
-    const portal = textAt(body).text;
-    const text = portals.get(portal) ?? null;
-    portals.delete(portal);
-    return text;
   };
 }

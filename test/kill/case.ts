@@ -1,0 +1,153 @@
+/**
+ * One case: a process plays a flow and is struck at a point; others come to its end. What is left is judged when all is
+ * quiet.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type postgres from 'postgres';
+import { unfinished } from '../support/database-audit.ts';
+import { type FlowName, flows, type Told } from './flows.ts';
+import { judge, type Judgement } from './judge.ts';
+import { beginLife, type Came, type Life, type Played } from './life.ts';
+import type { Place } from './site.ts';
+import type { Signal, Strike } from './strike.ts';
+
+/**
+ * `restart`: another process does all of it again. `take-over`: one that is there already goes on with what is stored,
+ * and is asked for the flow when all is done. `second-kill`: the one that does it again is struck as well, where it
+ * comes there, and a third one does it.
+ */
+export const recoveries = ['restart', 'take-over', 'second-kill'] as const;
+
+export type Recovery = (typeof recoveries)[number];
+
+export interface Case {
+  readonly flow: FlowName;
+  readonly strike: Strike;
+  readonly recovery: Recovery;
+  /** Where the second process is struck; by default at the same point, the first time that it comes there. */
+  readonly second?: Strike;
+}
+
+export interface Verdict extends Judgement {
+  /** How many signals struck. */
+  readonly kills: number;
+}
+
+/** What has to move by itself has come to its end by then, or is lost. */
+const QUIET_MS = 45_000;
+
+/** Plays the flow unharmed; how often it came by each point. */
+export async function observed(
+  flow: FlowName,
+  place: Place,
+): Promise<{ readonly counts: Played['counts']; readonly verdict: Judgement }> {
+  const lives = livesIn(flow, place);
+  try {
+    await flows[flow].prepare(place.provider);
+    const { told, counts } = await playedBy(lives.begin(null));
+    return { counts, verdict: await judged(flow, told, place, lives.faults()) };
+  } finally {
+    await lives.end();
+  }
+}
+
+export async function played(given: Case, place: Place): Promise<Verdict> {
+  const lives = livesIn(given.flow, place);
+  try {
+    await flows[given.flow].prepare(place.provider);
+    const { told, kills } =
+      given.recovery === 'take-over' ? await takenOver(given, lives, place) : await again(given, lives);
+    return { kills, ...(await judged(given.flow, told, place, lives.faults())) };
+  } finally {
+    await lives.end();
+  }
+}
+
+interface Ended {
+  readonly told: readonly Told[];
+  readonly kills: number;
+}
+
+async function again({ strike, recovery, second }: Case, lives: Lives): Promise<Ended> {
+  await struckBy(lives.begin(strike), strike.signal);
+  if (recovery === 'restart') return { told: (await playedBy(lives.begin(null))).told, kills: 1 };
+  const life = lives.begin(second ?? { ...strike, nth: 1 });
+  const came = await play(life);
+  if (!('by' in came)) return { told: came.told, kills: 1 };
+  return { told: (await playedBy(lives.begin(null))).told, kills: 2 };
+}
+
+async function takenOver({ strike }: Case, lives: Lives, { sql }: Place): Promise<Ended> {
+  const next = lives.begin(null);
+  const life = lives.begin(strike);
+  await struckBy(life, strike.signal);
+  await next.loaded;
+  next.ask('take over');
+  await quiet(sql);
+  const { told } = await playedBy(next);
+  if (strike.signal !== 'SIGSTOP') return { told, kills: 1 };
+  // It comes back, and believes that it owns what it owned.
+  const back = await life.goOn();
+  if ('by' in back) throw new Error(`A process was struck by ${back.by} after it was let go on.`);
+  return { told: [...told, ...back.told], kills: 1 };
+}
+
+interface Lives {
+  begin(strike: Strike | null): Life;
+  faults(): readonly string[];
+  end(): Promise<void>;
+}
+
+function livesIn(flow: FlowName, { databaseUrl, provider }: Place): Lives {
+  const all: Life[] = [];
+  return {
+    begin(strike) {
+      const life = beginLife({ databaseUrl, providerUrl: provider.url, flow, strike });
+      all.push(life);
+      return life;
+    },
+    faults: () => all.flatMap(({ faults }) => faults.map((what) => `logged: ${what}`)),
+    async end() {
+      await Promise.all(all.map((life) => life.end()));
+    },
+  };
+}
+
+async function play(life: Life): Promise<Came> {
+  await Promise.race([life.loaded, life.came()]);
+  life.ask('play');
+  return await life.came();
+}
+
+async function playedBy(life: Life): Promise<Played> {
+  const came = await play(life);
+  if ('by' in came) throw new Error(`A process that nobody struck ended by ${came.by}.`);
+  return came;
+}
+
+async function struckBy(life: Life, signal: Signal): Promise<void> {
+  const came = await play(life);
+  if (!('by' in came)) throw new NeverReached('A process played to its end and never came to the point.');
+  if (came.by !== signal) throw new Error(`It was struck by ${came.by}.`);
+}
+
+/** The flow does not come by that point as often as that. */
+export class NeverReached extends Error {}
+
+async function judged(
+  flow: FlowName,
+  told: readonly Told[],
+  { sql, provider }: Place,
+  faults: readonly string[],
+): Promise<Judgement> {
+  await quiet(sql);
+  const { complaints, ...counted } = await judge(flows[flow], told, { sql, provider });
+  return { ...counted, complaints: [...complaints, ...faults] };
+}
+
+/** Waits until nothing has to move by itself. If that never comes, the judgement says what it is. */
+async function quiet(sql: postgres.Sql): Promise<void> {
+  const lostAt = performance.now() + QUIET_MS;
+  while ((await unfinished(sql)) > 0 && performance.now() < lostAt) await pause(50);
+}

@@ -1,0 +1,179 @@
+/**
+ * The flows whose workers are killed: what the provider makes of them, and what a process does from their beginning to
+ * their end. A process that comes after one that died does all of it again, as callers do whom nobody has answered, so
+ * that whatever it asks for may be there already.
+ */
+
+import { isSagacityError, type Orchestrator, type Result, type SagaResult } from 'sagacity';
+import type { ProviderClient } from 'sagacity/testing';
+import type { Order } from '../support/company.ts';
+import type { Point } from './points.ts';
+import type { Shop } from './shop.ts';
+
+/** What a process has to play a flow with. */
+export interface Stage {
+  readonly shop: Shop;
+  readonly provider: ProviderClient;
+  /** Opens an orchestrator on the database; it accepts, and does not work before it is started. */
+  open(): Orchestrator<true>;
+  /** Resolves when the process has come by this point. */
+  passed(point: Point): Promise<unknown>;
+  /** Resolves when it comes by it the next time. */
+  next(point: Point): Promise<unknown>;
+}
+
+/** How something that was ordered ended, as its caller was told. */
+export interface Told {
+  readonly orderId: string;
+  readonly id: string;
+  readonly status: string;
+}
+
+export interface Flow {
+  /** Tells the provider what it makes of what is sent to it, by the kind of the records. */
+  prepare(provider: ProviderClient): Promise<void>;
+  play(stage: Stage): Promise<readonly Told[]>;
+  /** How many records of each kind there are at the end, whatever was killed, when the callers were told this. */
+  records(told: readonly Told[]): Readonly<Record<string, number>>;
+}
+
+export const flowNames = ['charge', 'payment', 'refund'] as const;
+
+export type FlowName = (typeof flowNames)[number];
+
+export const flows: Readonly<Record<FlowName, Flow>> = {
+  /** Operations that stand alone: one that is sent twice and taken back, one that is
+   * cancelled too late, one whose worker stops. */
+  charge: {
+    async prepare(provider) {
+      await provider.calls(['fail-before-commit', 'commit-then-drop'], 'charge');
+      await provider.calls(['commit-then-hold'], 'booking');
+      await provider.calls(['commit-then-hold'], 'invoice');
+    },
+    async play(stage) {
+      const { shop, provider, open, passed } = stage;
+      const desk = open();
+      const accepted = await bearing(() => desk.submit(shop.charge, order('charge-1')));
+      const worker = open();
+      await bearing(() => worker.start());
+      const charge = await bearing(() => worker.run(accepted.id));
+      await charge.result(patience);
+      await bearing(() => desk.operator.compensate(charge.id, customer));
+      const charged = told('charge-1', charge.id, await charge.result(patience));
+
+      const booking = await bearing(() => worker.submit(shop.booking, order('booking-1')));
+      const taken = booking.result(patience);
+      await calledOff(stage, desk, { id: booking.id, ended: taken, kind: 'booking' });
+      await passed('after renew');
+
+      const invoice = await bearing(() => worker.submit(shop.invoice, order('invoice-1')));
+      await Promise.race([held(provider, 'invoice'), invoice.result(patience)]);
+      // It gives up what the provider has not answered yet, and the next one takes it up.
+      await worker.stop({ within: '50ms' });
+      await provider.release({ kind: 'invoice' });
+      const next = open();
+      await bearing(() => next.start());
+      const paid = await (await bearing(() => next.run(invoice.id))).result(patience);
+      await next.stop();
+      return [charged, told('booking-1', booking.id, await taken), told('invoice-1', invoice.id, paid)];
+    },
+    // Where its worker died before it was sent, the cancellation may have come in time.
+    records: (told) => ({ charge: 1, refund: 1, booking: hasSucceeded('booking-1', told) ? 1 : 0, invoice: 1 }),
+  },
+
+  /** A saga that succeeds in spite of lost requests and replies, and that somebody wants to cancel when it is too late. */
+  payment: {
+    async prepare(provider) {
+      await provider.calls(['commit-then-drop'], 'authorisation');
+      await provider.calls(['fail-before-commit'], 'reservation');
+      await provider.calls(['commit-then-drop'], 'capture');
+      await provider.calls(['commit-then-hold'], 'email');
+    },
+    async play(stage) {
+      const { shop, open, passed } = stage;
+      const desk = open();
+      const accepted = await bearing(() => desk.submit(shop.payment, order('payment-1')));
+      const worker = open();
+      await bearing(() => worker.start());
+      const payment = await bearing(() => worker.sagaRun(accepted.id));
+      const ended = payment.result(patience);
+      await calledOff(stage, desk, { id: payment.id, ended, kind: 'email' });
+      await passed('after renew');
+      const payed = told('payment-1', payment.id, await ended);
+      await worker.stop();
+      return [payed];
+    },
+    records: () => ({ authorisation: 1, reservation: 1, capture: 1, email: 1 }),
+  },
+
+  /** A saga whose last step is refused, so that two steps are taken back, with lost requests and replies. */
+  refund: {
+    async prepare(provider) {
+      await provider.calls(['commit-then-drop'], 'reservation');
+      // It is refused as often as it is sent.
+      await provider.calls(
+        Array.from({ length: 8 }, () => 'decline' as const),
+        'shipment',
+      );
+      await provider.calls(['commit-then-drop'], 'release');
+      await provider.calls(['fail-before-commit'], 'void');
+    },
+    async play({ shop, open, passed }) {
+      const desk = open();
+      const accepted = await bearing(() => desk.submit(shop.refund, order('refund-1')));
+      const worker = open();
+      await bearing(() => worker.start());
+      const refund = await bearing(() => worker.sagaRun(accepted.id));
+      const ended = told('refund-1', refund.id, await refund.result(patience));
+      await passed('after renew');
+      await worker.stop();
+      return [ended];
+    },
+    records: () => ({ authorisation: 1, reservation: 1, release: 1, void: 1 }),
+  },
+};
+
+const patience = { within: '30s' } as const;
+
+function order(orderId: string): Order {
+  return { orderId, amount: 1200 };
+}
+
+function told(orderId: string, id: string, { status }: Result<unknown> | SagaResult<unknown>): Told {
+  return { orderId, id, status };
+}
+
+function hasSucceeded(orderId: string, all: readonly Told[]): boolean {
+  return all.some((one) => one.orderId === orderId && one.status === 'succeeded');
+}
+
+/** A customer calls it off while the provider holds its reply back; then the reply comes. */
+async function calledOff(
+  { provider, next }: Stage,
+  desk: Orchestrator<true>,
+  { id, ended, kind }: { readonly id: string; readonly ended: Promise<unknown>; readonly kind: string },
+): Promise<void> {
+  await Promise.race([held(provider, kind), ended]);
+  const heard = next('after word');
+  const cancelling = bearing(() => desk.cancel(id, customer));
+  await Promise.race([heard, cancelling]);
+  await provider.release({ kind });
+  await cancelling;
+}
+
+const customer = { by: 'a customer', reason: 'changed their mind' };
+
+async function held(provider: ProviderClient, kind: string): Promise<void> {
+  await provider.logged((entry) => entry.event === 'HOLD' && entry.kind === kind);
+}
+
+/** Once more as long as the store does not answer, or has answered a process that stood still. */
+async function bearing<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isSagacityError(error) || !['STORE_UNAVAILABLE', 'STORE_IN_DOUBT'].includes(error.code)) throw error;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Where cases are played: one PostgreSQL server for all of them, whose fsync is off because only clients are killed, and
+ * for each case that is played at a time a provider in a process of its own. Every case has a database that nobody else
+ * has seen, because what a killed process had sent may still be at work in its own.
+ */
+
+import postgres from 'postgres';
+import { postgresStore } from 'sagacity/postgres';
+import { privatePostgres, type ScriptedProvider, spawnProvider } from 'sagacity/testing';
+import { createDatabase } from '../../src/testing/private-postgres/database.ts';
+
+/** Where one case is played. */
+export interface Place {
+  readonly databaseUrl: string;
+  readonly sql: postgres.Sql;
+  readonly provider: ScriptedProvider;
+}
+
+export interface Site {
+  /** Plays at an empty place, which is no more afterwards. At most as many at a time as the site has providers. */
+  at<Answer>(play: (place: Place) => Promise<Answer>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export async function openSite(places: number): Promise<Site> {
+  const server = await privatePostgres({ settings: { fsync: 'off', max_connections: '200' } });
+  const providers: ScriptedProvider[] = [];
+  try {
+    const template = await server.createDatabase();
+    const store = postgresStore({ url: template, migrate: true });
+    await store.open();
+    await store.close();
+    for (let count = 0; count < places; count += 1) providers.push(await spawnProvider());
+    const free = [...providers];
+    return {
+      async at(play) {
+        const provider = free.pop();
+        if (provider === undefined) throw new Error(`${places} cases are being played already.`);
+        const databaseUrl = await createDatabase(server.url, databaseIn(template));
+        const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
+        try {
+          await provider.reset();
+          return await play({ databaseUrl, sql, provider });
+        } finally {
+          await sql.end({ timeout: 1 });
+          await dropDatabase(server.url, databaseIn(databaseUrl));
+          free.push(provider);
+        }
+      },
+      close: () => closeAll(server, providers),
+    };
+  } catch (error) {
+    await closeAll(server, providers);
+    throw error;
+  }
+}
+
+async function closeAll(...[server, providers]: [{ close(): Promise<void> }, ScriptedProvider[]]): Promise<void> {
+  await Promise.all([server.close(), ...providers.map((provider) => provider.close())]);
+}
+
+async function dropDatabase(url: string, name: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`drop database ${sql(name)} with (force)`;
+  } finally {
+    await sql.end();
+  }
+}
+
+function databaseIn(url: string): string {
+  return new URL(url).pathname.slice(1);
+}

@@ -1,0 +1,21 @@
+/**
+ * What the library logs that no outage explains. Errors of its own are told of the surroundings; any other, such as a
+ * statement that was refused, is a fault.
+ */
+
+import { isSagacityError, type Logger } from 'sagacity';
+
+/** Tells of each fault, and shows on standard error what was logged as an error. */
+export function loggerOfFaults(tell: (what: string) => void): Logger {
+  const listen = (facts: object, message: string) => {
+    const error: unknown = 'error' in facts ? facts.error : null;
+    if (error instanceof Error && !isSagacityError(error)) tell(`${message}: ${error.message}`);
+  };
+  return {
+    ...{ debug: listen, info: listen, warn: listen },
+    error(facts, message) {
+      listen(facts, message);
+      console.error(message, facts);
+    },
+  };
+}

@@ -99,11 +99,11 @@ interface Lives {
   end(): Promise<void>;
 }
 
-function livesIn(flow: FlowName, { databaseUrl, provider }: Place): Lives {
+function livesIn(flow: FlowName, { program, databaseUrl, provider }: Place): Lives {
   const all: Life[] = [];
   return {
     begin(strike) {
-      const life = beginLife({ databaseUrl, providerUrl: provider.url, flow, strike });
+      const life = beginLife(program, { databaseUrl, providerUrl: provider.url, flow, strike });
       all.push(life);
       return life;
     },

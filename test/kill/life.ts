@@ -4,9 +4,7 @@ import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { nodeArguments } from '../zoo/plant.ts';
 import type { FlowName, Told } from './flows.ts';
 import type { Point } from './points.ts';
 import { type Signal, stopping, type Strike } from './strike.ts';
@@ -52,18 +50,17 @@ export interface Life {
   end(): Promise<void>;
 }
 
-const script = fileURLToPath(new URL('worker.child.ts', import.meta.url));
-
 /** As long a busy machine may take for one life. */
 const LIFE_MS = 60_000;
 
 /** Of what a process said on its standard error, this much is kept. */
 const LAST_WORDS = 4_000;
 
-export function beginLife(task: Task): Life {
-  const child = fork(script, [JSON.stringify(task)], {
-    // The loader is found from here, wherever the command was started; what it leaves of itself when it aborts is lost.
-    ...{ cwd: dirname(script), execArgv: [...nodeArguments], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+/** Begins a process of this program. */
+export function beginLife(program: string, task: Task): Life {
+  const child = fork(program, [JSON.stringify(task)], {
+    // What it leaves of itself when it aborts goes with its program.
+    ...{ cwd: dirname(program), execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
   });
   const faults: string[] = [];
   let lastWords = '';

@@ -8,9 +8,12 @@ import postgres from 'postgres';
 import { postgresStore } from 'sagacity/postgres';
 import { privatePostgres, type ScriptedProvider, spawnProvider } from 'sagacity/testing';
 import { createDatabase } from '../../src/testing/private-postgres/database.ts';
+import { bundled } from './bundle.ts';
 
 /** Where one case is played. */
 export interface Place {
+  /** Of the worker processes. */
+  readonly program: string;
   readonly databaseUrl: string;
   readonly sql: postgres.Sql;
   readonly provider: ScriptedProvider;
@@ -23,8 +26,14 @@ export interface Site {
 }
 
 export async function openSite(places: number): Promise<Site> {
-  const server = await privatePostgres({ settings: { fsync: 'off', max_connections: '200' } });
+  const [program, server] = await Promise.all([
+    bundled(),
+    privatePostgres({ settings: { fsync: 'off', max_connections: '200' } }),
+  ]);
   const providers: ScriptedProvider[] = [];
+  const close = async () => {
+    await Promise.all([program.remove(), server.close(), ...providers.map((provider) => provider.close())]);
+  };
   try {
     const template = await server.createDatabase();
     const store = postgresStore({ url: template, migrate: true });
@@ -40,23 +49,19 @@ export async function openSite(places: number): Promise<Site> {
         const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
         try {
           await provider.reset();
-          return await play({ databaseUrl, sql, provider });
+          return await play({ program: program.path, databaseUrl, sql, provider });
         } finally {
           await sql.end({ timeout: 1 });
           await dropDatabase(server.url, databaseIn(databaseUrl));
           free.push(provider);
         }
       },
-      close: () => closeAll(server, providers),
+      close,
     };
   } catch (error) {
-    await closeAll(server, providers);
+    await close();
     throw error;
   }
-}
-
-async function closeAll(...[server, providers]: [{ close(): Promise<void> }, ScriptedProvider[]]): Promise<void> {
-  await Promise.all([server.close(), ...providers.map((provider) => provider.close())]);
 }
 
 async function dropDatabase(url: string, name: string): Promise<void> {

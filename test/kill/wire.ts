@@ -22,7 +22,11 @@ export function watchWire(ports: { readonly database: number; readonly provider:
   const databases = new WeakMap<Socket, (bytes: Buffer) => readonly string[]>();
   const requests = new WeakMap<Socket, (bytes: Buffer) => boolean>();
   // Called on the socket that it is taken from.
-  const write = Socket.prototype.write as (this: Socket, bytes: Uint8Array | string, ...rest: unknown[]) => boolean;
+  const write = Reflect.get(Socket.prototype, 'write') as (
+    this: Socket,
+    bytes: Uint8Array | string,
+    ...rest: unknown[]
+  ) => boolean;
 
   const toDatabase = (socket: Socket, bytes: Buffer): Leaving => {
     const textsIn = databases.get(socket) ?? statementsIn();

@@ -85,7 +85,8 @@ function aboutRow(row: OperationLeft): string[] {
   const { state, reason, contradicted } = row;
   return [
     ...told(!isAtRest(state), `is neither settled nor escalated, but ${state}`),
-    ...told(isOrphan(row), 'is an orphan: nobody living owns it and it is due at no time'),
+    // What a saga has waits with the saga.
+    ...told(row.saga === null && isOrphan(row), 'is an orphan: nobody living owns it and it is due at no time'),
     ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
     // This provider has never made two records of what it promised to make one of.
     ...told(reason === 'two-effects', 'is escalated because of two effects'),

@@ -12,6 +12,7 @@ import {
   aboutOperation,
   groupedBy,
   handoversIn,
+  isOrphan,
   isTakenBack,
   linesIn,
   type OperationLeft,
@@ -105,17 +106,19 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
 
 /** A saga has left behind what it says, and every record of its order is one of its own operations'. */
 function aboutSaga(
-  { state, reason }: SagaLeft,
+  saga: SagaLeft,
   own: readonly OperationLeft[],
   end: SagaEnd | undefined,
   records: readonly ProviderRecord[],
 ): string[] {
+  const { state, reason } = saga;
   const isAtRest = ['succeeded', 'compensated', 'escalated'].includes(state);
   const keys = new Set(own.map(({ providerKey }) => providerKey));
   const ids = records.map(({ id }) => id).toSorted();
   const outputs = end?.status === 'succeeded' ? Object.values(end.output).map(({ id }) => id) : [];
   return [
     ...told(!isAtRest, `is neither settled nor escalated, but ${state}`),
+    ...told(isOrphan(saga), 'is an orphan: nobody living owns it and it is due at no time'),
     ...told(state === 'escalated' && reason === null, 'is escalated without a reason'),
     ...told(end?.status !== state, `is ${state} and its result says ${end?.status}`),
     ...told(

@@ -1,29 +1,12 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { runExample } from '../examples/run-example.ts';
+import { inAFolderOfItsOwn } from '../support/left-behind.ts';
 import { statementNames } from '../../src/adapters/postgres/executor.ts';
 import type { Summary } from './tally.ts';
 
 const torture = 'test/torture/main.ts';
 
-/** The command's folder for everything temporary. */
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
-  // The PostgreSQL server may be another user.
-  await chmod(folder, 0o755);
-  vi.stubEnv('TMPDIR', folder);
-});
-
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
-});
+const leftBehind = inAFolderOfItsOwn();
 
 describe('a database that is mistreated in every way', () => {
   test('costs no effect, no operation, no process and no call its answer', { timeout: 180_000 }, async () => {
@@ -101,14 +84,4 @@ const some: unknown = expect.any(Number);
 /** All that was said except for progress. */
 function complaintsIn(stderr: string): string[] {
   return stderr.split('\n').filter((line) => line !== '' && !line.startsWith('torture: '));
-}
-
-/** Our folders in the command's, and the processes that were started with one of them. */
-async function leftBehind(): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
-  const names = await readdir(folder);
-  return [
-    ...names.filter((name) => name.startsWith('sagacity-')),
-    ...stdout.split('\n').filter((command) => command.includes(folder)),
-  ];
 }

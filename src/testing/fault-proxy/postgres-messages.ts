@@ -36,7 +36,7 @@ export function messages(): Messages {
 }
 
 /** The text at the start of a body, and what stands behind it. */
-export function textAt(body: Buffer): { readonly text: string; readonly rest: Buffer } {
+function textAt(body: Buffer): { readonly text: string; readonly rest: Buffer } {
   const end = body.indexOf(0);
   return { text: body.toString('utf8', 0, end), rest: body.subarray(end + 1) };
 }

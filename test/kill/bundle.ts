@@ -1,0 +1,54 @@
+/**
+ * The program of the worker processes in one file: hundreds of processes are begun, and each would spend most of its life
+ * reading and translating the same modules. What is in it is the library as it is, or with the defect that this process
+ * was started with.
+ */
+
+import { appendFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { plantedHere } from '../zoo/planted.ts';
+
+export interface Bundle {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+const program = fileURLToPath(new URL('worker.child.ts', import.meta.url));
+
+export async function bundled(): Promise<Bundle> {
+  const planted = await plantedHere();
+  const folder = await mkdtemp(join(tmpdir(), 'sagacity-kill-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const path = join(folder, 'worker.mjs');
+  try {
+    await build({
+      entryPoints: [program],
+      outfile: path,
+      ...{ bundle: true, platform: 'node', format: 'esm', sourcemap: 'inline', logLevel: 'silent' },
+      conditions: ['sagacity-source'],
+      // Loaded on use, and not used.
+      external: ['@electric-sql/pglite', 'pg'],
+      plugins: [
+        {
+          name: 'planted',
+          setup(building) {
+            building.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+              const contents = planted?.sources.get(file);
+              if (contents === undefined) return null;
+              if (planted !== null && planted.noteIn !== null) appendFileSync(planted.noteIn, `${file}\n`);
+              return { contents, loader: 'ts' };
+            });
+          },
+        },
+      ],
+    });
+    return { path, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}

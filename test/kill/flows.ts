@@ -140,7 +140,7 @@ function order(orderId: string): Order {
 /** A caller asks again where a wait has ended before the work: also a process that stood still has waited long enough. */
 async function endOf(run: Run | SagaRun): Promise<Ended> {
   for (;;) {
-    const end = await run.result({ within: '10s' });
+    const end = await bearing<Ended>(() => run.result({ within: '10s' }));
     if (isOver(end)) return end;
   }
 }
@@ -179,8 +179,8 @@ async function held(provider: ProviderClient, kind: string): Promise<void> {
   await provider.logged((entry) => entry.event === 'HOLD' && entry.kind === kind);
 }
 
-/** Once more as long as the store does not answer, or has answered a process that stood still. */
-async function bearing<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+/** As callers do: once more as long as the store does not answer, or has answered a process that stood still. */
+export async function bearing<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     try {
       return await ask();

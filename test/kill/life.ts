@@ -56,12 +56,19 @@ const LIFE_MS = 60_000;
 /** Of what a process said on its standard error, this much is kept. */
 const LAST_WORDS = 4_000;
 
+/** Also one that stands still ends with this process. */
+const living = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
 /** Begins a process of this program. */
 export function beginLife(program: string, task: Task): Life {
   const child = fork(program, [JSON.stringify(task)], {
     // What it leaves of itself when it aborts goes with its program.
     ...{ cwd: dirname(program), execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
   });
+  living.add(child);
   const faults: string[] = [];
   let lastWords = '';
   let isEndedByUs = false;
@@ -93,6 +100,7 @@ export function beginLife(program: string, task: Task): Life {
     else tell(said);
   });
   child.once('exit', (code, signal) => {
+    living.delete(child);
     if (isEndedByUs) return;
     if (signal === 'SIGKILL' || signal === 'SIGABRT') tell({ by: signal });
     // What it said last may still be on its way; having played it says so before it ends.
@@ -125,7 +133,7 @@ async function stopped(child: ChildProcess): Promise<void> {
   for (;;) {
     const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(child.pid)]);
     if (stdout.trim().startsWith('T')) return;
-    await pause(5);
+    await pause(20);
   }
 }
 

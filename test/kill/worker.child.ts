@@ -8,7 +8,7 @@ import { createOrchestrator, type Orchestrator } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { callerWithKillPoints, providerAt, withKillPoints } from 'sagacity/testing';
 import { loggerOfFaults } from '../support/faults-logged.ts';
-import { flows, type Stage } from './flows.ts';
+import { bearing, flows, type Stage } from './flows.ts';
 import type { Asked, Said, Task } from './life.ts';
 import { shopAt } from './shop.ts';
 import { Striker } from './strike.ts';
@@ -44,8 +44,9 @@ say({ says: 'loaded' });
 
 async function obey(asked: Asked): Promise<void> {
   if (asked === 'take over') {
-    takingOver = open();
-    await takingOver.start();
+    const orchestrator = open();
+    takingOver = orchestrator;
+    await bearing(() => orchestrator.start());
     return;
   }
   const told = await flows[flow].play(stage);

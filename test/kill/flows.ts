@@ -4,6 +4,7 @@
  * that whatever it asks for may be there already.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { isSagacityError, type Orchestrator, type Result, type Run, type SagaResult, type SagaRun } from 'sagacity';
 import type { ProviderClient } from 'sagacity/testing';
 import type { Order } from '../support/company.ts';
@@ -42,8 +43,7 @@ export const flowNames = ['charge', 'payment', 'refund'] as const;
 export type FlowName = (typeof flowNames)[number];
 
 export const flows: Readonly<Record<FlowName, Flow>> = {
-  /** Operations that stand alone: one that is sent twice and taken back, one that is
-   * cancelled too late, one whose worker stops. */
+  /** Operations that stand alone: one is sent twice and taken back, one is cancelled too late, one outlives its worker. */
   charge: {
     async prepare(provider) {
       await provider.calls(['fail-before-commit', 'commit-then-drop'], 'charge');
@@ -67,7 +67,7 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
       await passed('after renew');
 
       const invoice = await bearing(() => worker.submit(shop.invoice, order('invoice-1')));
-      await Promise.race([held(provider, 'invoice'), endOf(invoice)]);
+      await Promise.race([held(provider, 'invoice'), invoice.result({ within: '10s' })]);
       // It gives up what the provider has not answered yet, and the next one takes it up.
       await worker.stop({ within: '50ms' });
       await provider.release({ kind: 'invoice' });
@@ -186,6 +186,7 @@ export async function bearing<Answer>(ask: () => Promise<Answer>): Promise<Answe
       return await ask();
     } catch (error) {
       if (!isSagacityError(error) || !['STORE_UNAVAILABLE', 'STORE_IN_DOUBT'].includes(error.code)) throw error;
+      await pause(100);
     }
   }
 }

@@ -46,7 +46,7 @@ export async function observed(
   try {
     await flows[flow].prepare(place.provider);
     const { told, counts } = await playedBy(lives.begin(null));
-    return { counts, verdict: await judged(flow, told, place, lives.faults()) };
+    return { counts, verdict: await judged(flow, told, place, lives) };
   } finally {
     await lives.end();
   }
@@ -58,7 +58,7 @@ export async function played(given: Case, place: Place): Promise<Verdict> {
     await flows[given.flow].prepare(place.provider);
     const { told, kills } =
       given.recovery === 'take-over' ? await takenOver(given, lives, place) : await again(given, lives);
-    return { kills, ...(await judged(given.flow, told, place, lives.faults())) };
+    return { kills, ...(await judged(given.flow, told, place, lives)) };
   } finally {
     await lives.end();
   }
@@ -139,11 +139,17 @@ async function judged(
   flow: FlowName,
   told: readonly Told[],
   { sql, provider }: Place,
-  faults: readonly string[],
+  lives: Lives,
 ): Promise<Judgement> {
-  await quiet(sql);
+  // What was said at the very end is for the worker that comes next, whenever that is.
+  if ((await unfinished(sql)) > 0) {
+    const next = lives.begin(null);
+    await next.loaded;
+    next.ask('take over');
+    await quiet(sql);
+  }
   const { complaints, ...counted } = await judge(flows[flow], told, { sql, provider });
-  return { ...counted, complaints: [...complaints, ...faults] };
+  return { ...counted, complaints: [...complaints, ...lives.faults()] };
 }
 
 /** Waits until nothing has to move by itself. If that never comes, the judgement says what it is. */

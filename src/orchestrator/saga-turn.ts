@@ -87,7 +87,10 @@ export function chartTimer(id: string): string {
   return `timer ${id}`;
 }
 
-/** The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin. */
+/**
+ * The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin: what the caller gave has been
+ * through the saga's schema by then, and what its author makes of it, be it an error of input, is the author's.
+ */
 export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
   try {
     const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
@@ -95,7 +98,7 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
     making.begin(first);
     return making.made();
   } catch (error) {
-    if (isSagacityError(error)) throw error;
+    if (isSagacityError(error, 'DEFINITION_INVALID')) throw error;
     const { name, version } = now.saga;
     // The kernel says where it failed, and the author's code why.
     const why = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);

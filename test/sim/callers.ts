@@ -244,8 +244,7 @@ export class Caller {
 
   /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
   #isOfDefinition(error: unknown): boolean {
-    const isRefused = isSagacityError(error, 'DEFINITION_INVALID') || isSagacityError(error, 'INPUT_INVALID');
-    return isRefused && this.#course.plan.sagas.brokenAt !== null;
+    return isSagacityError(error, 'DEFINITION_INVALID') && this.#course.plan.sagas.brokenAt !== null;
   }
 
   /** A fail-over took it with it. */

@@ -22,6 +22,7 @@ import {
   saga,
   type SagaRun,
   type SagaState,
+  type Schema,
   succeeded,
   typed,
 } from 'sagacity';
@@ -69,6 +70,8 @@ export interface Habit {
   readonly isDeaf?: boolean;
   /** Sagas that mean the same one have it together. */
   readonly isShared?: boolean;
+  /** What looks at its input; by default nothing does. */
+  readonly schema?: Schema<Part>;
 }
 
 type Habits = Partial<Readonly<Record<Kind, Habit>>>;
@@ -311,7 +314,7 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
     return found(succeeded({ id }, { reference: id }));
   };
   return {
-    input: typed<Part>(),
+    input: habit.schema ?? typed<Part>(),
     key: ({ input }: { readonly input: Part }) => input.orderId,
     shared: isShared,
     execute: ({ input, idempotencyKey, abortSignal }: Sent) =>

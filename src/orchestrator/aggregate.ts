@@ -58,8 +58,11 @@ export type Happening =
   | { readonly type: 'operation'; readonly id: string; readonly what: OperationHappening }
   | { readonly type: 'timer'; readonly name: string; readonly generation: number }
   | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
-  /** What was read of others: operations that its steps would join, and sagas that have joined its own; null: missing. */
-  | { readonly type: 'seen'; readonly others: Others }
+  /**
+   * What was read of others: operations that its steps would join, and sagas that have joined its own; null: missing.
+   * `timer`: what was due; null: nothing was, others have woken it.
+   */
+  | { readonly type: 'seen'; readonly others: Others; readonly timer: string | null }
   /** Nothing happened; it is given back. */
   | { readonly type: 'released' };
 

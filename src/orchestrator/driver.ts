@@ -428,7 +428,7 @@ export class Driver {
     for (const timer of aggregate.timers) {
       if (!isDue(timer.dueAt) || this.#draining) continue;
       // Each of them makes another aggregate, with other timers; what follows from it goes on from there.
-      if (timer.looks) await this.#look(held);
+      if (timer.looks) await this.#look(held, timer.name);
       else await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
       return;
     }
@@ -444,7 +444,7 @@ export class Driver {
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
-  async #look(held: Held): Promise<void> {
+  async #look(held: Held, timer: string | null): Promise<void> {
     let others: Others;
     try {
       others = await held.aggregate.look(this.#around.store);
@@ -452,7 +452,7 @@ export class Driver {
       if (!isSagacityError(error) || !error.retryable) throw error;
       return this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
     }
-    await this.#write(held, { type: 'seen', others });
+    await this.#write(held, { type: 'seen', others, timer });
   }
 
   /** Begins what is due. Answers after which pause that is to be tried again; null: it has begun, or will. */
@@ -715,7 +715,7 @@ export class Driver {
           const here = this.#held.get(keyOf(waiting));
           // A wake claims what is due, and it may not be due for long.
           if (here === undefined) this.#track(this.#handOverLook(waiting, ref));
-          else this.#enqueue(here, () => this.#look(here));
+          else this.#enqueue(here, () => this.#look(here, null));
         }
         return true;
       }

@@ -180,6 +180,7 @@ class Making {
         break;
       case 'seen':
         this.#others = happening.others;
+        if (happening.timer === FAULT) this.#tryAgain();
         this.#see(happening.others);
         break;
       case 'released':
@@ -678,14 +679,6 @@ class Making {
 
   #fire(name: string, generation: number): boolean {
     const { course } = this.#now;
-    if (name === FAULT) {
-      this.#course = { ...course, fault: null };
-      // What the chart waits to be told may end the delay that it was at fault with.
-      this.#tellChart();
-      const timer = course.fault?.timer ?? null;
-      if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
-      return true;
-    }
     if (name === DEADLINE) {
       if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
@@ -695,6 +688,16 @@ class Making {
     if (course.chart.timers[id]?.generation !== generation) return false;
     this.#fireOfChart(id);
     return true;
+  }
+
+  /** All of it in this turn: a fault that is met again in the next one would count as the first. */
+  #tryAgain(): void {
+    const { course } = this.#now;
+    this.#course = { ...course, fault: null };
+    // What the chart waits to be told may end the delay that it was at fault with.
+    this.#tellChart();
+    const timer = course.fault?.timer ?? null;
+    if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
   }
 
   #fireOfChart(id: string): void {

@@ -7,11 +7,12 @@
 
 import { stepKey } from '../../src/domain/idempotency.ts';
 import { afterEach, describe, expect, test } from 'vitest';
-import { operation, saga, type SagaRun, succeeded, typed } from 'sagacity';
+import { operation, saga, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { assign, setup } from 'xstate';
 import * as z from 'zod';
 import {
+  faultsOf,
   now,
   order,
   type Part,
@@ -117,11 +118,6 @@ function brittle({ authorise, reserve }: Trade, broken: Broken) {
     },
   });
   return saga('brittle', { ...identity, machine, operations });
-}
-
-/** How often it was found to be at fault, and what was said. */
-async function faultsOf(run: SagaRun): Promise<readonly unknown[]> {
-  return (await run.history()).flatMap(({ facts }) => facts['fault'] ?? []);
 }
 
 describe.each([

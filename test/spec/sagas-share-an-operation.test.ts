@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { saga, typed } from 'sagacity';
 import { mortal } from '../support/mortal-store.ts';
 import {
+  faultsOf,
   type Habit,
   now,
   order,
@@ -249,6 +250,23 @@ describe('a saga that means something else by the same key', () => {
     expect(JSON.stringify(await other.history())).toContain('with other parameters');
   });
 
+  test('looks again after a minute, then two, then four, and is at fault all the while', async () => {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const orchestrator = await shop.open([selling, delivering]);
+    await sagaReached(await orchestrator.submit(selling, order), 'succeeded');
+    const other = await orchestrator.submit(delivering, { ...order, of: 'another shelf' });
+    await sagaReached(other, 'escalated');
+    const [before] = await orchestrator.operator.escalatedSagas();
+
+    await shop.pass('10m');
+    const [after] = await orchestrator.operator.escalatedSagas();
+
+    // Met at once, and again after 1, 3 and 7 minutes.
+    expect(await faultsOf(other)).toHaveLength(4);
+    expect(after?.since).toEqual(before?.since);
+  });
+
   test('can be cancelled, and takes back what it did before', async () => {
     shop = await sharing();
     const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
@@ -261,6 +279,37 @@ describe('a saga that means something else by the same key', () => {
     await sagaReached(other, 'compensated');
 
     expect(await shop.kept()).toEqual(['reservation', 'payment', 'authorisation', 'void']);
+  });
+});
+
+describe('a saga at fault with what it takes back, which another one had joined', () => {
+  test('tries again after a minute, then two, then four', async () => {
+    shop = await sharing();
+    const { reserve, release, pay } = shop.trade;
+    const selling = saga('sale', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('goods', reserve, ({ input }) => input, {
+        compensate: {
+          operation: release,
+          input() {
+            throw new Error('the number of the reservation is nowhere');
+          },
+        },
+      })
+      .step('payment', pay, ({ input }) => input);
+    const delivering = delivery(shop.trade);
+    const orchestrator = await shop.open([selling, delivering]);
+    await shop.provider.calls(['decline'], 'payment');
+    shop.hold('payment');
+    const owner = await orchestrator.submit(selling, order);
+    await shop.held('payment');
+    await sagaReached(await orchestrator.submit(delivering, order), 'succeeded');
+    shop.letGo('payment');
+    await sagaReached(owner, 'escalated');
+
+    await shop.pass('10m');
+
+    expect(await now(owner)).toMatchObject({ status: 'escalated', reason: 'definition-fault' });
+    expect(await faultsOf(owner)).toHaveLength(4);
   });
 });
 

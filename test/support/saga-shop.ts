@@ -183,6 +183,11 @@ export function now<Output, Cause>(run: SagaRun<Output, Cause>) {
   return run.result({ within: 0 });
 }
 
+/** How often its definition was found to be at fault, and what was said. */
+export async function faultsOf(run: Pick<SagaRun, 'history'>): Promise<readonly unknown[]> {
+  return (await run.history()).flatMap(({ facts }) => facts['fault'] ?? []);
+}
+
 /** The one doubt that the operator is shown. */
 export async function onlyDoubt(orchestrator: Orchestrator<true>): Promise<Doubt> {
   const [doubt, ...more] = await orchestrator.operator.doubts();

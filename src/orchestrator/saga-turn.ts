@@ -23,6 +23,7 @@ import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga } from './handover.ts';
+import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
@@ -333,16 +334,14 @@ class Making {
       });
       return;
     }
-    const { history, joined, code, escalatedFrom } = contextOf(fromStored(row));
-    const isTakenBack =
-      row.state === 'compensating' ||
-      row.state === 'compensated' ||
-      (row.state === 'escalated' && escalatedFrom === 'compensation');
-    if (row.state === 'failed' || isTakenBack) {
-      const refusal = { step: step.step, code: isTakenBack ? 'taken-back' : (code ?? 'refused') };
-      this.#cause = refusal;
+    const { history, joined } = contextOf(fromStored(row));
+    const failure = failureOfJoined(row, step.step);
+    if (failure !== null) {
+      const { code, message } = failure;
+      this.#cause = { step: step.step, code };
       this.#amend(entry.id, { endOfJoined: 'failed' });
-      this.#tell(entry.id, actor, { error: operationFailed({ ...refusal, action: step.operation.action }) });
+      const isTold = this.#tell(entry.id, actor, { error: failure });
+      if (isTold) this.#records.push(recordOf('moved', { refusal: { step: step.step, code, message } }));
     } else if (!joined.includes(this.#now.ref.id)) {
       const asking = addressed(row, { kind: 'join', saga: this.#now.ref.id });
       this.#asks.push({ ...asking, handoverId: `join ${this.#now.ref.id} ${row.id}` });
@@ -355,12 +354,14 @@ class Making {
     }
   }
 
-  #tell(id: string, actor: NonNullable<Entry['actor']>, result: ActorResult): void {
+  /** False when the chart is at fault. */
+  #tell(id: string, actor: NonNullable<Entry['actor']>, result: ActorResult): boolean {
     const { kernel } = this.#now.saga;
     const isMade = this.#step(`${actor.id} ended`, () =>
       kernel.settle(this.#course.chart, actor.id, actor.generation, result),
     );
     if (isMade) this.#amend(id, { isTold: true });
+    return isMade;
   }
 
   #wakes(): readonly OperationRef[] {

@@ -89,6 +89,8 @@ interface Said {
   readonly accepted?: boolean;
   readonly effect?: string;
   readonly event?: StepVerdict & { readonly type: string; readonly eventId?: string };
+  /** What a step was told of the operation of another that it had joined. */
+  readonly refusal?: { readonly code: string };
 }
 
 interface StepVerdict {
@@ -272,6 +274,7 @@ export class SagaWatch {
     if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
     this.#checkLedger(row, stored, bookings);
     this.#noteJoined(row, was, stored);
+    this.#checkRefusals(turn, row);
     this.#checkHeard(turn, row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
@@ -510,6 +513,16 @@ export class SagaWatch {
       const isSo = entry.endOfJoined === 'succeeded' ? state === 'succeeded' && hasAgreed : isRefused;
       if (!isSo)
         this.#wrong('I10', `${labelOf(row)} is told ${entry.endOfJoined} of what it joined, which is ${state}`);
+    }
+  }
+
+  /** Who waits for what another saga gives up is told so, and not that it was cancelled itself. */
+  #checkRefusals(turn: SagaTurn, row: KeptSaga): void {
+    for (const { body } of turn.records) {
+      const { refusal } = decode(body) as Said;
+      if (refusal?.code === 'given-up') this.#course.tally.met('saga: joined, and told that it was given up');
+      if (refusal?.code === 'cancelled')
+        this.#wrong('I10', `${labelOf(row)} is told of a cancellation that is not its own`);
     }
   }
 

@@ -67,6 +67,7 @@ const ofSagas = [
   'saga: taken back in part while something is in doubt',
   'saga: joined, and told that it succeeded',
   'saga: joined, and told that it failed',
+  'saga: joined, and told that it was given up',
   'saga: a step met what is taken back',
   'saga: held by one that has joined',
   'saga: held no more',

@@ -111,6 +111,64 @@ describe('a saga whose step is in flight for another one', () => {
   });
 });
 
+describe('a saga whose step waits to be sent for another one', () => {
+  /** The owner's reservation had no effect and waits for its second attempt; the joiner waits for that. */
+  async function waiting() {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const orchestrator = await shop.open([selling, delivering]);
+    await shop.provider.calls(['busy409'], 'reservation');
+    const owner = await orchestrator.submit(selling, order);
+    await shop.rest();
+    const joiner = await orchestrator.submit(delivering, order);
+    await shop.rest();
+    return { orchestrator, owner, joiner };
+  }
+
+  test.each(['cancelled', 'ended as it stands'])('is told that it was given up when that one is %s', async (how) => {
+    const { orchestrator, owner, joiner } = await waiting();
+
+    if (how === 'cancelled') await orchestrator.cancel(owner.id, who);
+    else await orchestrator.operator.terminate(owner.id, who);
+    await sagaReached(joiner, 'compensated');
+    await shop.pass('10m');
+
+    expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'given-up' } });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+
+  test('finds in its history which operation that was, whose, and what to do now', async () => {
+    const { orchestrator, owner, joiner } = await waiting();
+
+    await orchestrator.cancel(owner.id, who);
+    await sagaReached(joiner, 'compensated');
+
+    const [refusal] = (await joiner.history()).flatMap(({ facts }) => facts['refusal'] ?? []);
+    const message = new RegExp(`stock.reserve \\(op_.+\\) .+ given up by saga ${owner.id}.+ another key`);
+    expect(refusal).toEqual({ step: 'goods', code: 'given-up', message: expect.stringMatching(message) });
+  });
+});
+
+describe('a saga whose step waits to be sent alone', () => {
+  test('is told that it was given up when that is cancelled', async () => {
+    shop = await sharing();
+    const delivering = delivery(shop.trade);
+    const orchestrator = await shop.open([shop.trade.reserve, delivering]);
+    await shop.provider.calls(['busy409'], 'reservation');
+    const alone = await orchestrator.submit(shop.trade.reserve, order);
+    await shop.rest();
+    const joiner = await orchestrator.submit(delivering, order);
+    await shop.rest();
+
+    await orchestrator.cancel(alone.id, who);
+    await sagaReached(joiner, 'compensated');
+
+    expect(await alone.result({ within: 0 })).toEqual({ status: 'failed', code: 'cancelled' });
+    expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'given-up' } });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+});
+
 describe('a saga whose step has settled for another one', () => {
   test('goes on with its output at once', async () => {
     shop = await sharing();

@@ -111,6 +111,8 @@ export interface Made extends Leading {
   readonly begins: readonly Newborn[];
   /** Who waits for what has been settled by it. */
   readonly wakes: readonly OperationRef[];
+  /** Operations of others that it had joined until it settled: who has one may have waited for that. */
+  readonly lets: readonly OperationRef[];
 }
 
 /** The first turn of an aggregate. */

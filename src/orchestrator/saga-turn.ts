@@ -55,6 +55,8 @@ export interface SagaAdvance {
   readonly asks: readonly Asking[];
   /** Sagas that have joined what has settled, and do not know it yet. */
   readonly wakes: readonly OperationRef[];
+  /** Operations that it had joined until it settled with this turn. */
+  readonly lets: readonly OperationRef[];
   /** After how long others have to be looked at, before what comes next; null: it waits for none. */
   readonly looksInMs: number | null;
   /** What the chart wants done that is no operation and no timer. */
@@ -200,7 +202,7 @@ class Making {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
       records: [...this.#records, ...moved],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
-      ...{ asks: this.#asks, wakes: this.#wakes(), looksInMs: this.#looksInMs() },
+      ...{ asks: this.#asks, wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
       mayTimeOut: this.#mayTimeOut(),
     };
@@ -369,6 +371,13 @@ class Making {
     return [...this.#changes.values()].flatMap(({ before, row }) =>
       before === null ? [] : joinersToWake(before.row, row, tenant),
     );
+  }
+
+  #lets(): readonly OperationRef[] {
+    const { tenant } = this.#now.ref;
+    const joined = this.#course.entries.filter(({ id }) => this.#memberOf(id) === undefined);
+    const isSettledNow = joined.length > 0 && this.#isSettled() && !new Making(this.#now, this.#moment).#isSettled();
+    return isSettledNow ? joined.map(({ id }) => ({ tenant, id })) : [];
   }
 
   #looksInMs(): number | null {

@@ -133,6 +133,7 @@ export class SagaAggregate implements Aggregate {
       asks: made.asks,
       begins: [],
       wakes: made.wakes,
+      lets: made.lets,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
       turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),
     };

@@ -5,12 +5,13 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { saga, typed } from 'sagacity';
+import { failed, saga, typed } from 'sagacity';
 import { mortal } from '../support/mortal-store.ts';
 import {
   faultsOf,
   type Habit,
   now,
+  onlyDoubt,
   order,
   type Part,
   sagaReached,
@@ -386,6 +387,49 @@ describe('a saga that has to take back what an open saga has joined', () => {
       cause: { step: 'payment', code: 'declined' },
     });
     expect(meanwhile.released).toBe(0);
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on in the moment in which that succeeds, and not with its next look', async () => {
+    shop = await sharing();
+    const { owner, joiner } = await heldUp(shop);
+    await shop.pass('6s');
+
+    shop.letGo('booking');
+    await sagaReached(joiner, 'succeeded');
+    await shop.rest();
+
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on as soon as a person has settled that, after minutes in which it looked ever more seldom', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, booking: { keyRetention: 'none', lookup: 'none' } });
+    const { orchestrator, owner, joiner } = await heldUp(shop);
+    await shop.pass('6m');
+    const { id, seen } = await onlyDoubt(orchestrator);
+    const meanwhile = await now(owner);
+
+    await orchestrator.operator.resolve(id, failed('full'), { by: 'the shop', evidence: 'a call', seen });
+    await sagaReached(joiner, 'compensated');
+    await shop.rest();
+
+    expect(meanwhile).toMatchObject({ status: 'escalated', reason: 'joined' });
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on as soon as a person has ended that as it stands', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, booking: { isRefused: true } });
+    const { orchestrator, owner, joiner } = await heldUp(shop);
+    await shop.pass('6s');
+
+    await orchestrator.operator.terminate(joiner.id, who);
+    shop.letGo('booking');
+    await sagaReached(joiner, 'terminated');
+    await shop.rest();
+
     expect(await owner.status()).toBe('compensated');
     expect(await sent('release')).toBe(1);
   });

@@ -12,7 +12,7 @@ import {
   places,
   type SagaShape,
   SHARED,
-  sharedAction,
+  sharedActionOf,
   stepsByHand,
   stepsIn,
   type StepPlan,
@@ -109,18 +109,20 @@ function shared(plan: Plan, chance: Chance, promise: Promising): Plan {
     atMs: chance.is(0.5) ? 0 : chance.between(0, 20_000),
     takenBackAtMs: chance.is(0.7) ? chance.logBetween(200, 60_000) : null,
   }));
-  const promised = [
-    ...sagas.promised,
-    { ...promise(SHARED, chance), action: sharedAction },
-    { ...promise(SHARED, chance), action: inverseOf(sharedAction) },
-  ];
+  const promised = [...sagas.promised, ...promisedFor(SHARED, chance, promise)];
   return { ...plan, sagas: { ...sagas, shapes, wanted, alone, promised } };
+}
+
+/** The provider of a shared place, and of what takes back what it has booked. */
+function promisedFor(step: string, chance: Chance, promise: Promising): readonly Promised[] {
+  const action = sharedActionOf(step);
+  return [action, inverseOf(action)].map((each) => ({ ...promise(step, chance), action: each }));
 }
 
 /** The same with the shared step in the place of one that can be taken back, or of the pivot, or before the first. */
 function withShared(shape: SagaShape, chance: Chance): SagaShape {
   const step: StepPlan = {
-    ...{ type: 'step', name: SHARED, action: sharedAction, hasInverse: true, onFailed: 'compensate' },
+    ...{ type: 'step', name: SHARED, action: sharedActionOf(SHARED), hasInverse: true, onFailed: 'compensate' },
   };
   if (shape.pivot !== null && chance.is(0.25)) {
     const parts = shape.parts.map((part) => (part.name === shape.pivot ? { ...step, hasInverse: false } : part));

@@ -187,11 +187,27 @@ function bookingOf(place: string): string {
   return `${place}.book`;
 }
 
-/** The place of which the sagas of a tenant have one booking together: a step of this name, in whatever saga it is. */
+/** The places of which the sagas of a tenant have one booking together: a step of this name, in whatever saga it is. */
 export const SHARED = 'pass';
+export const ALSO_SHARED = 'lounge';
 
-/** The action of that step. */
-export const sharedAction = bookingOf(SHARED);
+export function isShared(step: string | null): boolean {
+  return step === SHARED || step === ALSO_SHARED;
+}
+
+/** The action of such a step. */
+export function sharedActionOf(step: string): string {
+  return bookingOf(step);
+}
+
+export const sharedActions: readonly string[] = [SHARED, ALSO_SHARED].map(sharedActionOf);
+
+/** A saga whose key ends so means another amount by what it shares than the others do. */
+export const OTHERWISE = '-otherwise';
+
+export function meansOtherwise(key: string): boolean {
+  return key.endsWith(OTHERWISE);
+}
 
 /** The action that takes another one back. */
 export function inverseOf(action: string): string {

@@ -16,8 +16,17 @@ import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
-import { type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
-import { bookingName, doneByHand, isByHand, sharedBooking, stepOfBooking, undoneBy } from './saga-shop.ts';
+import { isShared, meansOtherwise, type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
+import {
+  bookingName,
+  doneByHand,
+  isByHand,
+  isSharedBooking,
+  OTHER_AMOUNT,
+  sharedBookingOf,
+  stepOfBooking,
+  undoneBy,
+} from './saga-shop.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 import { subjectOfRow } from './watch.ts';
@@ -132,7 +141,7 @@ export class SagaWatch {
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
     return (
-      booking === sharedBooking || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+      isSharedBooking(booking) || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
     );
   }
 
@@ -310,7 +319,7 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
-        (earlier.name === SHARED && endOfJoinedIn(stored) === 'succeeded') ||
+        endOfJoinedIn(stored, earlier.name) === 'succeeded' ||
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
@@ -363,7 +372,7 @@ export class SagaWatch {
     if (row.saga === null && booking === null) return;
     const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
     const own = this.#books.ledger.filter(
-      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || orderOf(of) === sharedBooking),
+      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || isShared(stepOfBooking(orderOf(of)))),
     );
     const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
     const receipts = note?.split(' ') ?? [];
@@ -379,14 +388,14 @@ export class SagaWatch {
   #receiptsOf(row: Kept, booking: string | null): number {
     const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: row.saga ?? '' }));
     if (booking !== null) return 1;
-    if (saga === undefined || stepOfBooking(subjectOfRow(row)) === SHARED) return 0;
+    if (saga === undefined || isShared(stepOfBooking(subjectOfRow(row)))) return 0;
     const bookings = this.#bookingsOf(saga);
     const own = bookings.find(({ row: { id } }) => id === row.id);
     const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
-    const hasJoined = endOfJoinedIn(storedIn(saga)) === 'succeeded';
     return earlier.filter((step) => {
       const last = bookings.findLast((other) => other.undoes === null && other.step === step);
-      return last?.row.state === 'succeeded' || (step.name === SHARED && last === undefined && hasJoined);
+      const hasJoined = last === undefined && endOfJoinedIn(storedIn(saga), step.name) === 'succeeded';
+      return last?.row.state === 'succeeded' || hasJoined;
     }).length;
   }
 
@@ -415,7 +424,7 @@ export class SagaWatch {
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
     const { pivot } = this.#shapeOf(row);
-    const hasJoined = pivot === SHARED && endOfJoinedIn(stored) === 'succeeded';
+    const hasJoined = endOfJoinedIn(stored, pivot) === 'succeeded';
     const hasPivoted =
       hasJoined || bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     const { cancelled } = this.#of(row);
@@ -423,29 +432,31 @@ export class SagaWatch {
       this.#wrong('I10', `${labelOf(row)} has succeeded, and was cancelled in time`);
     }
     for (const step of stepsIn(this.#shapeOf(row))) {
-      const isJoined = step.name === SHARED && bookings.every((booking) => booking.step !== step);
+      const isJoined = isShared(step.name) && bookings.every((booking) => booking.step !== step);
       if (!isJoined) this.#checkStep(row, stored, step, bookings);
-      else if (!isLater) this.#checkJoined(row, stored);
+      else if (!isLater) this.#checkJoined(row, stored, step.name);
     }
   }
 
   /** A chain succeeds with what it has joined, which nobody has taken back under it. */
-  #checkJoined(row: KeptSaga, stored: Stored): void {
+  #checkJoined(row: KeptSaga, stored: Stored, step: string): void {
     if (row.state !== 'succeeded') return;
     const subjects = this.#books.ledger.map(({ subject }) => subject).filter((subject) => isOf(subject, row.tenant));
-    const booked = subjects.filter((subject) => orderOf(subject) === sharedBooking).length;
-    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === sharedBooking).length;
-    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isOfShared(subject));
-    if (endOfJoinedIn(stored) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
+    const name = sharedBookingOf(step);
+    const booked = subjects.filter((subject) => orderOf(subject) === name).length;
+    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === name).length;
+    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isAbout(subject, name));
+    if (endOfJoinedIn(stored, step) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
     this.#wrong('I10', `${labelOf(row)} has succeeded, and what it joined is booked ${booked} times, undone ${undone}`);
   }
 
   /** What stands alone is taken back at a person's word alone, and then it is. */
   #checkAlone(row: Kept): void {
     const subject = subjectOfRow(row);
-    if (orderOf(subject) !== sharedBooking || this.#forgottenAlone.has(keyOf(row))) return;
-    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, sharedBooking));
-    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isOfShared(of));
+    const name = sharedBookingOf(SHARED);
+    if (orderOf(subject) !== name || this.#forgottenAlone.has(keyOf(row))) return;
+    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, name));
+    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isAbout(of, name));
     const isDecided = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
       ({ body }) => (body as { kind?: string }).kind === 'compensation-verdict',
     );
@@ -701,7 +712,7 @@ export class SagaWatch {
     tally.met(accepted ? 'saga: cancelled' : 'saga: cancelled too late');
     if (accepted) {
       const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
-      const isJoined = pivot === SHARED && ofPivot === undefined;
+      const isJoined = isShared(pivot) && ofPivot === undefined;
       const isOpenPivot = isJoined ? stored.asked === 'cancelled' : pivotWas !== null && !isSettled(pivotWas.state);
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
@@ -713,8 +724,7 @@ export class SagaWatch {
     }
     remembered.refusedToCancel = true;
     const isOver = before !== undefined && isSagaSettled(before.state);
-    const hasPivoted =
-      (pivot === SHARED ? endOfJoinedIn(stored) : null) === 'succeeded' || ofPivot?.row.state === 'succeeded';
+    const hasPivoted = endOfJoinedIn(stored, pivot) === 'succeeded' || ofPivot?.row.state === 'succeeded';
     if (!isOver && !isEnded && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
       this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
     }
@@ -885,15 +895,24 @@ export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>):
   return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
 }
 
-/** The shared operation that a saga waits for, if it does: it may be its own. */
+/** The shared operations that a saga waits for: they may be its own. */
 export function joinedBy(saga: KeptSaga): readonly string[] {
   return storedIn(saga)
-    .entries.filter(({ step, isTold, isLeft, actor }) => step === SHARED && actor !== null && !isTold && !isLeft)
+    .entries.filter(({ step, isTold, isLeft, actor }) => isShared(step) && actor !== null && !isTold && !isLeft)
     .map(({ id }) => id);
 }
 
-function endOfJoinedIn({ entries }: Stored): Entry['endOfJoined'] {
-  return entries.find(({ step, actor }) => step === SHARED && actor !== null)?.endOfJoined ?? null;
+/** It means by what it shares something else than who has that. */
+export function meetsOther(saga: KeptSaga, { operations }: Pick<Database['rows'], 'operations'>): boolean {
+  return joinedBy(saga).some((id) => {
+    const row = operations.get(keyOf({ tenant: saga.tenant, id }));
+    // Written by the birth of the operation, whose input is an order.
+    return row !== undefined && meansOtherwise(saga.key) !== ((decode(row.input) as Order).amount === OTHER_AMOUNT);
+  });
+}
+
+function endOfJoinedIn({ entries }: Stored, step: string | null): Entry['endOfJoined'] {
+  return entries.find((entry) => entry.step === step && entry.actor !== null)?.endOfJoined ?? null;
 }
 
 /** The sagas that have joined an operation. */
@@ -906,8 +925,9 @@ function isUndoOf(subject: string, booking: string): boolean {
   return undoneBy(orderOf(subject)) === booking;
 }
 
-function isOfShared(subject: string): boolean {
-  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === sharedBooking;
+/** It is the booking of this name, or takes it back. */
+function isAbout(subject: string, name: string): boolean {
+  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === name;
 }
 
 function storedIn({ snapshot }: KeptSaga): Stored {

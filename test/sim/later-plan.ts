@@ -10,6 +10,8 @@ import {
   type BrokenAt,
   inverseOf,
   places,
+  promisedFor,
+  type Promising,
   type SagaShape,
   SHARED,
   sharedActionOf,
@@ -19,6 +21,7 @@ import {
   type WantedSaga,
   type Word,
 } from './saga-plan.ts';
+import { tangled } from './tangled-plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
 const STREAM = 0xfa_bc_f3_47;
@@ -31,13 +34,10 @@ const NEWS = 0.8;
 
 type Story = (plan: Plan) => Plan;
 
-/** Draws what a provider promises. */
-type Promising = (name: string, chance: Chance) => Promised;
-
 /** The plan of a seed, bent by what was thought of later, with providers that `promise` draws. */
 export function later(plan: Plan, promise: Promising): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xc2_b2_ae_35) ^ STREAM);
-  return chance.is(SHARE) ? tale(plan, chance) : withNews(plan, chance, promise);
+  return chance.is(SHARE) ? tale(plan, chance) : tangled(withNews(plan, chance, promise), promise);
 }
 
 /** What sagas did not do at first. */
@@ -111,12 +111,6 @@ function shared(plan: Plan, chance: Chance, promise: Promising): Plan {
   }));
   const promised = [...sagas.promised, ...promisedFor(SHARED, chance, promise)];
   return { ...plan, sagas: { ...sagas, shapes, wanted, alone, promised } };
-}
-
-/** The provider of a shared place, and of what takes back what it has booked. */
-function promisedFor(step: string, chance: Chance, promise: Promising): readonly Promised[] {
-  const action = sharedActionOf(step);
-  return [action, inverseOf(action)].map((each) => ({ ...promise(step, chance), action: each }));
 }
 
 /** The same with the shared step in the place of one that can be taken back, or of the pivot, or before the first. */

@@ -89,6 +89,8 @@ interface Remembered {
   cancelled: 'no' | 'yes' | 'with-pivot';
   /** Callers were told that it is too late for that. */
   refusedToCancel: boolean;
+  /** How often in a row it has met what another one means by what they share. */
+  metOther: number;
   told: Told | null;
 }
 
@@ -100,6 +102,8 @@ interface Said {
   readonly event?: StepVerdict & { readonly type: string; readonly eventId?: string };
   /** What a step was told of the operation of another that it had joined. */
   readonly refusal?: { readonly code: string };
+  /** What its definition threw. */
+  readonly fault?: string;
 }
 
 interface StepVerdict {
@@ -284,6 +288,7 @@ export class SagaWatch {
     this.#checkLedger(row, stored, bookings);
     this.#noteJoined(row, was, stored);
     this.#checkRefusals(turn, row);
+    this.#checkMeaning(turn, row, stored);
     this.#checkHeard(turn, row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
@@ -537,6 +542,29 @@ export class SagaWatch {
     }
   }
 
+  /** Who means something else never has it together with others; it is at fault, and looks ever more seldom. */
+  #checkMeaning(turn: SagaTurn, row: KeptSaga, stored: Stored): void {
+    const { tally, plan } = this.#course;
+    const remembered = this.#of(row);
+    for (const { id, step } of stored.entries) {
+      const joined = this.#data.rows.operations.get(keyOf({ tenant: row.tenant, id }));
+      const isOther = isShared(step) && joined !== undefined && isMeantOtherwise(joined) !== meansOtherwise(row.key);
+      if (isOther && joinedIn(joined).includes(row.id))
+        this.#wrong('G3', `${labelOf(row)} has joined ${subjectOfRow(joined)}, by which it means something else`);
+    }
+    const isMet = meetsOther(row, this.#data.rows);
+    if (!isMet) remembered.metOther = 0;
+    const isAtFault = turn.records.some(({ body }) => (decode(body) as Said).fault !== undefined);
+    if (!isMet || !isAtFault || plan.sagas.brokenAt !== null) return;
+    tally.met(`saga: at fault with what another means${remembered.metOther > 0 ? ', again' : ''}`);
+    remembered.metOther += 1;
+    if (stored.fault?.times !== remembered.metOther)
+      this.#wrong(
+        'I18',
+        `${labelOf(row)} is at fault ${remembered.metOther} times in a row, and counts ${stored.fault?.times}`,
+      );
+  }
+
   #checkStep(row: KeptSaga, stored: Stored, step: StepPlan, bookings: readonly Booking[]): void {
     const last = bookings.findLast((booking) => booking.undoes === null && booking.step === step);
     const name = bookingName(row.name, row.key, step.name);
@@ -713,7 +741,8 @@ export class SagaWatch {
     if (accepted) {
       const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
       const isJoined = isShared(pivot) && ofPivot === undefined;
-      const isOpenPivot = isJoined ? stored.asked === 'cancelled' : pivotWas !== null && !isSettled(pivotWas.state);
+      // It may have been asked for before, by its deadline.
+      const isOpenPivot = isJoined ? stored.asked !== null : pivotWas !== null && !isSettled(pivotWas.state);
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
       if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
@@ -754,13 +783,18 @@ export class SagaWatch {
     if (stored.fault === null && was?.fault != null) tally.met('saga: at fault no more');
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
     if (row.reason === 'joined' && before?.reason !== 'joined') tally.met('saga: held by one that has joined');
+    if (row.reason === 'joined' && before?.reason !== 'joined' && isCrosswise(row, this.#data.rows.sagas)) {
+      tally.met('saga: two hold each other');
+    }
+    if (before?.reason === 'joined' && row.state === 'terminated') tally.met('saga: ended while it is held');
     if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       tally.met('saga: a step refused after the pivot, and a person was asked');
     }
-    if (row.state === 'escalated' && row.reason === 'definition-fault' && this.#course.plan.sagas.brokenAt === null) {
+    const isSound = this.#course.plan.sagas.brokenAt === null && !meetsOther(row, this.#data.rows);
+    if (row.state === 'escalated' && row.reason === 'definition-fault' && isSound) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
     }
   }
@@ -810,6 +844,7 @@ export class SagaWatch {
       this.#recallWords(name, remembered, kept, bookings);
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
+      remembered.metOther = kept === undefined ? 0 : (storedIn(kept).fault?.times ?? 0);
     }
   }
 
@@ -860,6 +895,7 @@ export class SagaWatch {
       isTakenBackInPart: false,
       cancelled: 'no',
       refusedToCancel: false,
+      metOther: 0,
       told: null,
     };
     this.#remembered.set(keyOf(saga), known);
@@ -906,9 +942,20 @@ export function joinedBy(saga: KeptSaga): readonly string[] {
 export function meetsOther(saga: KeptSaga, { operations }: Pick<Database['rows'], 'operations'>): boolean {
   return joinedBy(saga).some((id) => {
     const row = operations.get(keyOf({ tenant: saga.tenant, id }));
-    // Written by the birth of the operation, whose input is an order.
-    return row !== undefined && meansOtherwise(saga.key) !== ((decode(row.input) as Order).amount === OTHER_AMOUNT);
+    return row !== undefined && meansOtherwise(saga.key) !== isMeantOtherwise(row);
   });
+}
+
+/** Two sagas that are to be taken back, each held by the other one. */
+export function isCrosswise(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): boolean {
+  return holdersOf(saga, sagas).some(
+    (holder) => holder.reason === 'joined' && holdersOf(holder, sagas).some(({ id }) => id === saga.id),
+  );
+}
+
+function isMeantOtherwise({ input }: Kept): boolean {
+  // Written by the birth of the operation, whose input is an order.
+  return input !== null && (decode(input) as Order).amount === OTHER_AMOUNT;
 }
 
 function endOfJoinedIn({ entries }: Stored, step: string | null): Entry['endOfJoined'] {

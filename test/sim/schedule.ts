@@ -82,6 +82,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       atMs,
       subject,
       terminatesAtMs: null,
+      cancelledAtMs: null,
       takenBackAtMs: null,
       words: [],
       heard: () => {},
@@ -97,7 +98,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
     const told = (result: Told) => watch.told(subject, result);
     return {
       ...{ ...wish, definition, key, subject, told, cancelled: () => {} },
-      ...{ terminatesAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
+      ...{ terminatesAtMs: null, cancelledAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
     };
   });
   const ofSagas = sagas.wanted.map(

@@ -4,8 +4,7 @@
  * that only joined it. Nothing leaves such an end, and its key is used up: who joins cannot take its place.
  */
 
-import type { OperationFailed } from '../domain/operation-failed.ts';
-import { operationFailed } from '../domain/operation-failed.ts';
+import { type OperationFailed, operationFailed } from '../domain/operation-failed.ts';
 import type { OperationRow } from '../ports/store.ts';
 import { contextOf, fromStored } from './row.ts';
 

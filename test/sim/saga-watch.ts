@@ -247,7 +247,9 @@ export class SagaWatch {
   }
 
   #checkNextStep(row: KeptSaga): void {
-    if (isSagaSettled(row.state) || row.state === 'escalated' || row.owner !== null || row.dueAt !== null) return;
+    if (isSagaSettled(row.state) || row.owner !== null || row.dueAt !== null) return;
+    // A wake tells when those have ended who hold it, and is lost at times: it is to look by itself as well.
+    if (row.state === 'escalated' && row.reason !== 'joined') return;
     const { handovers } = this.#data.rows;
     if ([...handovers.values()].some(({ handover }) => keyOf(handover) === keyOf(row))) return;
     this.#wrong('I7', `${labelOf(row)} is ${row.state}, and nothing will ever happen to it`);

@@ -78,8 +78,9 @@ export interface OperationOptions<Submitted, Input, Returned, Produced, Found, O
   /**
    * Sagas whose `key` and input are equal have this operation together: the first executes it and alone takes it back,
    * not while a saga that has joined it is open. The others are told how it ended; a step that comes when it has been
-   * taken back is refused with the code `'taken-back'`, and one with another input is a fault of its definition.
-   * Default false: each saga has its own.
+   * taken back is refused with the code `'taken-back'`, one that waits for it when it is cancelled before it had any
+   * effect with `'given-up'`, and one with another input is a fault of its definition. Default false: each saga has its
+   * own.
    */
   readonly shared?: boolean;
 }

@@ -14,9 +14,14 @@ export interface OperationFailed {
   readonly message: string;
 }
 
-/** What `onError` receives when an operation of a saga has failed. */
-export function operationFailed(facts: { step: string; action: string; code: string }): OperationFailed {
+/** What `onError` receives when an operation of a saga has failed. `message`: default, that it has and with which code. */
+export function operationFailed(facts: {
+  step: string;
+  action: string;
+  code: string;
+  message?: string;
+}): OperationFailed {
   const { step, action, code } = facts;
-  const message = `Operation ${action} of step ${step} failed with ${JSON.stringify(code)}.`;
+  const { message = `Operation ${action} of step ${step} failed with ${JSON.stringify(code)}.` } = facts;
   return Object.freeze({ name: 'OperationFailed', action, step, code, message });
 }

@@ -33,8 +33,11 @@ export type EscalationReason =
 /** Codes of `failed` that the library itself gives, beside those the executor returns. */
 export type LibraryCode = 'attempts-exhausted' | 'cancelled';
 
-/** Codes of a step that the library itself gives. `taken-back`: the operation it would join has been, by its owner. */
-export type StepCode = LibraryCode | 'taken-back';
+/**
+ * Codes of a step that the library itself gives. Of the operation of another that it would join, `taken-back`: its owner
+ * has taken it back; `given-up`: it was cancelled there before it had any effect, and nobody has cancelled this saga.
+ */
+export type StepCode = LibraryCode | 'taken-back' | 'given-up';
 
 /** No further movement by itself. `escalated` is not settled: it waits for a person. */
 export function isSettled(state: OperationState): state is 'succeeded' | 'failed' | 'compensated' {

@@ -58,8 +58,11 @@ export type Happening =
   | { readonly type: 'operation'; readonly id: string; readonly what: OperationHappening }
   | { readonly type: 'timer'; readonly name: string; readonly generation: number }
   | { readonly type: 'handed.over'; readonly handovers: readonly Handover[] }
-  /** What was read of others: operations that its steps would join, and sagas that have joined its own; null: missing. */
-  | { readonly type: 'seen'; readonly others: Others }
+  /**
+   * What was read of others: operations that its steps would join, and sagas that have joined its own; null: missing.
+   * `timer`: what was due; null: nothing was, others have woken it.
+   */
+  | { readonly type: 'seen'; readonly others: Others; readonly timer: string | null }
   /** Nothing happened; it is given back. */
   | { readonly type: 'released' };
 
@@ -108,6 +111,8 @@ export interface Made extends Leading {
   readonly begins: readonly Newborn[];
   /** Who waits for what has been settled by it. */
   readonly wakes: readonly OperationRef[];
+  /** Operations of others that it had joined until it settled: who has one may have waited for that. */
+  readonly lets: readonly OperationRef[];
 }
 
 /** The first turn of an aggregate. */

@@ -105,6 +105,7 @@ export class OperationAlone implements Aggregate {
       isUnderWay,
       // Of its few turns each may be the one that is waited for.
       rests: true,
+      lets: [],
       starts: isUnderWay && stateOf(member.row) !== 'in-progress' ? [ref.id] : [],
       answers: made.answers,
       afterwards: () => {},

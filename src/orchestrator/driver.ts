@@ -428,7 +428,7 @@ export class Driver {
     for (const timer of aggregate.timers) {
       if (!isDue(timer.dueAt) || this.#draining) continue;
       // Each of them makes another aggregate, with other timers; what follows from it goes on from there.
-      if (timer.looks) await this.#look(held);
+      if (timer.looks) await this.#look(held, timer.name);
       else await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
       return;
     }
@@ -444,7 +444,7 @@ export class Driver {
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
-  async #look(held: Held): Promise<void> {
+  async #look(held: Held, timer: string | null): Promise<void> {
     let others: Others;
     try {
       others = await held.aggregate.look(this.#around.store);
@@ -452,7 +452,7 @@ export class Driver {
       if (!isSagacityError(error) || !error.retryable) throw error;
       return this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
     }
-    await this.#write(held, { type: 'seen', others });
+    await this.#write(held, { type: 'seen', others, timer });
   }
 
   /** Begins what is due. Answers after which pause that is to be tried again; null: it has begun, or will. */
@@ -645,9 +645,23 @@ export class Driver {
     if (!this.attend(ref)) this.#wake(ref, 0, 0);
   }
 
-  /** Lost, it is found out by the next look. */
-  async #handOverLook(to: OperationRef, { id }: OperationRef): Promise<void> {
-    await this.handOver(to, { kind: 'look', at: id }, this.newHandoverId()).catch(ignored);
+  /** What has happened to `at` is worth a look of `saga`. Lost, it is found out by the next one. */
+  #askToLook(saga: OperationRef, at: OperationRef): void {
+    const here = this.#held.get(keyOf(saga));
+    if (here !== undefined) return this.#enqueue(here, () => this.#look(here, null));
+    // A wake claims what is due, and it may not be due for long.
+    this.#track(this.handOver(saga, { kind: 'look', at: at.id }, this.newHandoverId()).catch(ignored));
+  }
+
+  /** The saga that has an operation, if it waits for those that have joined it: `joiner` has, and is settled. */
+  async #askOwner({ tenant, id }: OperationRef, joiner: OperationRef): Promise<void> {
+    const { store } = this.#around;
+    const operation = await store.read({ tenant, id });
+    if (operation === null || operation.saga === null) return;
+    const owner = await store.readSaga({ tenant, id: operation.saga });
+    // One that is about to look says so only when it has.
+    const isHeld = owner !== null && (owner.state === 'compensating' || owner.reason === 'joined');
+    if (isHeld) this.#askToLook({ tenant, id: operation.saga }, joiner);
   }
 
   async #applyHandovers(held: Held, stored: AnyRow): Promise<void> {
@@ -711,12 +725,8 @@ export class Driver {
         for (const { to, said, handoverId } of made.asks)
           this.#track(this.handOver(to, said, handoverId).catch(ignored));
         for (const newborn of made.begins) this.#track(this.submit(newborn, true).then(ignored, ignored));
-        for (const waiting of made.wakes) {
-          const here = this.#held.get(keyOf(waiting));
-          // A wake claims what is due, and it may not be due for long.
-          if (here === undefined) this.#track(this.#handOverLook(waiting, ref));
-          else this.#enqueue(here, () => this.#look(here));
-        }
+        for (const waiting of made.wakes) this.#askToLook(waiting, ref);
+        for (const joined of made.lets) this.#track(this.#askOwner(joined, ref).catch(ignored));
         return true;
       }
       const { row } = committed;

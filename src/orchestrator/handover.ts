@@ -93,7 +93,7 @@ export interface SignalGiven {
   readonly eventId: string;
 }
 
-/** What it has joined has settled, or has agreed to that: it is worth a look. */
+/** What it has joined has settled or has agreed to that, or a saga that has joined its own: it is worth a look. */
 export interface LookRequest {
   readonly kind: 'look';
   /** Whose turn has said so. */

@@ -161,8 +161,9 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
   stop(options?: { readonly within?: Duration }): Promise<void>;
   /**
    * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous submissions of
-   * one identity exactly one is executed and the others get the same run. Rejects with INPUT_INVALID before anything
-   * is written, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
+   * one identity exactly one is executed and the others get the same run. Rejects before anything is written: with
+   * INPUT_INVALID, with DEFINITION_INVALID when the saga makes of a sound input none that its first step can be given,
+   * and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the

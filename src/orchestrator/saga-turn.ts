@@ -23,6 +23,7 @@ import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga } from './handover.ts';
+import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
@@ -54,6 +55,8 @@ export interface SagaAdvance {
   readonly asks: readonly Asking[];
   /** Sagas that have joined what has settled, and do not know it yet. */
   readonly wakes: readonly OperationRef[];
+  /** Operations that it had joined until it settled with this turn. */
+  readonly lets: readonly OperationRef[];
   /** After how long others have to be looked at, before what comes next; null: it waits for none. */
   readonly looksInMs: number | null;
   /** What the chart wants done that is no operation and no timer. */
@@ -87,7 +90,10 @@ export function chartTimer(id: string): string {
   return `timer ${id}`;
 }
 
-/** The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin. */
+/**
+ * The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin: what the caller gave has been
+ * through the saga's schema by then, and what its author makes of it, be it an error of input, is the author's.
+ */
 export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
   try {
     const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
@@ -95,7 +101,7 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
     making.begin(first);
     return making.made();
   } catch (error) {
-    if (isSagacityError(error)) throw error;
+    if (isSagacityError(error, 'DEFINITION_INVALID')) throw error;
     const { name, version } = now.saga;
     // The kernel says where it failed, and the author's code why.
     const why = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
@@ -177,6 +183,7 @@ class Making {
         break;
       case 'seen':
         this.#others = happening.others;
+        if (happening.timer === FAULT) this.#tryAgain();
         this.#see(happening.others);
         break;
       case 'released':
@@ -195,7 +202,7 @@ class Making {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
       records: [...this.#records, ...moved],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
-      ...{ asks: this.#asks, wakes: this.#wakes(), looksInMs: this.#looksInMs() },
+      ...{ asks: this.#asks, wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
       mayTimeOut: this.#mayTimeOut(),
     };
@@ -329,16 +336,14 @@ class Making {
       });
       return;
     }
-    const { history, joined, code, escalatedFrom } = contextOf(fromStored(row));
-    const isTakenBack =
-      row.state === 'compensating' ||
-      row.state === 'compensated' ||
-      (row.state === 'escalated' && escalatedFrom === 'compensation');
-    if (row.state === 'failed' || isTakenBack) {
-      const refusal = { step: step.step, code: isTakenBack ? 'taken-back' : (code ?? 'refused') };
-      this.#cause = refusal;
+    const { history, joined } = contextOf(fromStored(row));
+    const failure = failureOfJoined(row, step.step);
+    if (failure !== null) {
+      const { code, message } = failure;
+      this.#cause = { step: step.step, code };
       this.#amend(entry.id, { endOfJoined: 'failed' });
-      this.#tell(entry.id, actor, { error: operationFailed({ ...refusal, action: step.operation.action }) });
+      const isTold = this.#tell(entry.id, actor, { error: failure });
+      if (isTold) this.#records.push(recordOf('moved', { refusal: { step: step.step, code, message } }));
     } else if (!joined.includes(this.#now.ref.id)) {
       const asking = addressed(row, { kind: 'join', saga: this.#now.ref.id });
       this.#asks.push({ ...asking, handoverId: `join ${this.#now.ref.id} ${row.id}` });
@@ -351,12 +356,14 @@ class Making {
     }
   }
 
-  #tell(id: string, actor: NonNullable<Entry['actor']>, result: ActorResult): void {
+  /** False when the chart is at fault. */
+  #tell(id: string, actor: NonNullable<Entry['actor']>, result: ActorResult): boolean {
     const { kernel } = this.#now.saga;
     const isMade = this.#step(`${actor.id} ended`, () =>
       kernel.settle(this.#course.chart, actor.id, actor.generation, result),
     );
     if (isMade) this.#amend(id, { isTold: true });
+    return isMade;
   }
 
   #wakes(): readonly OperationRef[] {
@@ -364,6 +371,13 @@ class Making {
     return [...this.#changes.values()].flatMap(({ before, row }) =>
       before === null ? [] : joinersToWake(before.row, row, tenant),
     );
+  }
+
+  #lets(): readonly OperationRef[] {
+    const { tenant } = this.#now.ref;
+    const joined = this.#course.entries.filter(({ id }) => this.#memberOf(id) === undefined);
+    const isSettledNow = joined.length > 0 && this.#isSettled() && !new Making(this.#now, this.#moment).#isSettled();
+    return isSettledNow ? joined.map(({ id }) => ({ tenant, id })) : [];
   }
 
   #looksInMs(): number | null {
@@ -675,14 +689,6 @@ class Making {
 
   #fire(name: string, generation: number): boolean {
     const { course } = this.#now;
-    if (name === FAULT) {
-      this.#course = { ...course, fault: null };
-      // What the chart waits to be told may end the delay that it was at fault with.
-      this.#tellChart();
-      const timer = course.fault?.timer ?? null;
-      if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
-      return true;
-    }
     if (name === DEADLINE) {
       if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
@@ -692,6 +698,16 @@ class Making {
     if (course.chart.timers[id]?.generation !== generation) return false;
     this.#fireOfChart(id);
     return true;
+  }
+
+  /** All of it in this turn: a fault that is met again in the next one would count as the first. */
+  #tryAgain(): void {
+    const { course } = this.#now;
+    this.#course = { ...course, fault: null };
+    // What the chart waits to be told may end the delay that it was at fault with.
+    this.#tellChart();
+    const timer = course.fault?.timer ?? null;
+    if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
   }
 
   #fireOfChart(id: string): void {

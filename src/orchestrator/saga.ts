@@ -85,7 +85,9 @@ export class SagaAggregate implements Aggregate {
     return [
       ...Object.entries(this.#dues).flatMap(([name, dueAt]) => {
         const generation = generationOf(course, name);
-        return generation === null ? [] : [{ name, generation, dueAt, looks: name === LOOK }];
+        // It may be at fault with what others have, and is to see in one turn whether it still is.
+        const looks = name === LOOK || name === FAULT;
+        return generation === null ? [] : [{ name, generation, dueAt, looks }];
       }),
       ...(looksNow ? [{ name: LOOK, generation: 0, dueAt: 0, looks: true }] : []),
     ];
@@ -131,6 +133,7 @@ export class SagaAggregate implements Aggregate {
       asks: made.asks,
       begins: [],
       wakes: made.wakes,
+      lets: made.lets,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
       turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),
     };

@@ -9,7 +9,7 @@ import type { SagaResult } from '../../src/define/saga-result.ts';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import type { Course } from './course.ts';
 import type { Process } from './process.ts';
-import type { Word } from './saga-plan.ts';
+import { meansOtherwise, type Word } from './saga-plan.ts';
 import type { Order } from './shop.ts';
 import { orderOf, type Watch } from './watch.ts';
 
@@ -24,6 +24,8 @@ export interface Wish {
   readonly subject: string;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When its customer wants it cancelled for sure; null: at no time. */
+  readonly cancelledAtMs: number | null;
   /** When an operator wants it taken back; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -77,7 +79,7 @@ export class Caller {
 
   begin(): void {
     const { agenda, chance } = this.#course;
-    const { atMs, terminatesAtMs, takenBackAtMs } = this.#wish;
+    const { atMs, terminatesAtMs, cancelledAtMs, takenBackAtMs } = this.#wish;
     agenda.after(atMs, () => this.#submit());
     if (!this.#wish.isShared && this.#course.strikes('conflict'))
       agenda.after(chance.between(0, 30_000), () => this.#conflict());
@@ -85,6 +87,7 @@ export class Caller {
       agenda.after(atMs + chance.logBetween(10, 40_000), () => this.#cancel());
     }
     for (const word of this.#wish.words) agenda.after(word.atMs, () => this.#tell(word, TELLS_MAX));
+    if (cancelledAtMs !== null) agenda.after(cancelledAtMs, () => this.#cancel());
     if (terminatesAtMs !== null) agenda.after(terminatesAtMs, () => this.#instruct('terminate'));
     if (takenBackAtMs !== null) agenda.after(takenBackAtMs, () => this.#instruct('compensate'));
   }
@@ -118,7 +121,8 @@ export class Caller {
       (error: unknown) => {
         if (isSagacityError(error, 'STORE_IN_DOUBT')) this.#course.tally.met('submission: in doubt');
         // A fail-over took the order with it, and another one came first under its key.
-        const isLost = isSagacityError(error, 'IDEMPOTENCY_CONFLICT') && this.#watch.failovers > 0;
+        const isTaken = isSagacityError(error, 'IDEMPOTENCY_CONFLICT');
+        const isLost = isTaken && (this.#watch.failovers > 0 || this.#isMeantOtherwise);
         if (isLost) {
           answered = true;
           this.#id = '';
@@ -244,8 +248,12 @@ export class Caller {
 
   /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
   #isOfDefinition(error: unknown): boolean {
-    const isRefused = isSagacityError(error, 'DEFINITION_INVALID') || isSagacityError(error, 'INPUT_INVALID');
-    return isRefused && this.#course.plan.sagas.brokenAt !== null;
+    return isSagacityError(error, 'DEFINITION_INVALID') && this.#course.plan.sagas.brokenAt !== null;
+  }
+
+  /** A saga that means something else by it may have come first. */
+  get #isMeantOtherwise(): boolean {
+    return this.#wish.isShared && this.#course.plan.sagas.wanted.some(({ key }) => meansOtherwise(key));
   }
 
   /** A fail-over took it with it. */

@@ -10,15 +10,18 @@ import {
   type BrokenAt,
   inverseOf,
   places,
+  promisedFor,
+  type Promising,
   type SagaShape,
   SHARED,
-  sharedAction,
+  sharedActionOf,
   stepsByHand,
   stepsIn,
   type StepPlan,
   type WantedSaga,
   type Word,
 } from './saga-plan.ts';
+import { tangled } from './tangled-plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
 const STREAM = 0xfa_bc_f3_47;
@@ -31,13 +34,10 @@ const NEWS = 0.8;
 
 type Story = (plan: Plan) => Plan;
 
-/** Draws what a provider promises. */
-type Promising = (name: string, chance: Chance) => Promised;
-
 /** The plan of a seed, bent by what was thought of later, with providers that `promise` draws. */
 export function later(plan: Plan, promise: Promising): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xc2_b2_ae_35) ^ STREAM);
-  return chance.is(SHARE) ? tale(plan, chance) : withNews(plan, chance, promise);
+  return chance.is(SHARE) ? tale(plan, chance) : tangled(withNews(plan, chance, promise), promise);
 }
 
 /** What sagas did not do at first. */
@@ -109,18 +109,14 @@ function shared(plan: Plan, chance: Chance, promise: Promising): Plan {
     atMs: chance.is(0.5) ? 0 : chance.between(0, 20_000),
     takenBackAtMs: chance.is(0.7) ? chance.logBetween(200, 60_000) : null,
   }));
-  const promised = [
-    ...sagas.promised,
-    { ...promise(SHARED, chance), action: sharedAction },
-    { ...promise(SHARED, chance), action: inverseOf(sharedAction) },
-  ];
+  const promised = [...sagas.promised, ...promisedFor(SHARED, chance, promise)];
   return { ...plan, sagas: { ...sagas, shapes, wanted, alone, promised } };
 }
 
 /** The same with the shared step in the place of one that can be taken back, or of the pivot, or before the first. */
 function withShared(shape: SagaShape, chance: Chance): SagaShape {
   const step: StepPlan = {
-    ...{ type: 'step', name: SHARED, action: sharedAction, hasInverse: true, onFailed: 'compensate' },
+    ...{ type: 'step', name: SHARED, action: sharedActionOf(SHARED), hasInverse: true, onFailed: 'compensate' },
   };
   if (shape.pivot !== null && chance.is(0.25)) {
     const parts = shape.parts.map((part) => (part.name === shape.pivot ? { ...step, hasInverse: false } : part));

@@ -21,7 +21,7 @@ import type { Process } from './process.ts';
 import { outputOf, type Provider } from './provider.ts';
 import { stepsIn } from './saga-plan.ts';
 import { doneByHand, stepOfBooking } from './saga-shop.ts';
-import { isBeingTakenBack } from './saga-watch.ts';
+import { isBeingTakenBack, isCrosswise, meetsOther } from './saga-watch.ts';
 import { subjectOfRow } from './watch.ts';
 
 export class Persons {
@@ -49,7 +49,10 @@ export class Persons {
       (error: unknown) => this.#failed('doubts', error),
     );
     process.orchestrator.operator.escalatedSagas().then(
-      (sagas) => this.#decideSteps(process, sagas),
+      (sagas) => {
+        this.#decideSteps(process, sagas);
+        this.#untangle(process, sagas);
+      },
       (error: unknown) => this.#failed('escalatedSagas', error),
     );
   }
@@ -116,6 +119,25 @@ export class Persons {
           ...{ evidence: 'the ledger of the provider', within: 3_000 },
         })
         .catch((error: unknown) => this.#failed('resolveStep', error));
+    }
+  }
+
+  /** Of sagas that hold each other one is ended, and of one that means something else than the others it is the end. */
+  #untangle({ orchestrator }: Process, sagas: readonly EscalatedSaga[]): void {
+    const { chance } = this.#course;
+    const { rows } = this.#database;
+    for (const { tenant, id, reason } of sagas) {
+      const saga = rows.sagas.get(keyOf({ tenant, id }));
+      const isHeld = reason === 'joined' && saga !== undefined && isCrosswise(saga, rows.sagas);
+      const isOdd = reason === 'definition-fault' && saga !== undefined && meetsOther(saga, rows);
+      // What is only odd harms nobody, and is seen to later.
+      if ((!isHeld && !isOdd) || chance.is(isHeld ? 0.5 : 0.9)) continue;
+      const how = isHeld || chance.is(0.3) ? 'terminate' : 'cancel';
+      this.#course.tell('person', `wants to ${how} ${saga.name}/${saga.key}, which is in the way`);
+      const by = { tenant, by: 'the person on call', reason: 'they wait for each other', within: 3_000 };
+      const said: Promise<unknown> =
+        how === 'cancel' ? orchestrator.cancel(id, by) : orchestrator.operator.terminate(id, by);
+      said.catch((error: unknown) => this.#failed(how, error));
     }
   }
 

@@ -49,6 +49,8 @@ export interface WantedSaga {
   readonly atMs: number;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** When its customer wants it cancelled for sure; null: only where customers often do. */
+  readonly cancelledAtMs: number | null;
   /** When an operator wants it taken back, whatever has become of it; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -104,17 +106,13 @@ const SHARE = 0.6;
 const STREAM = 0x20_e2_12_a4;
 
 /** Draws the sagas of a seed, at providers that `promise` draws. */
-export function sagasOf(seed: number, promise: (name: string, chance: Chance) => Promised): SagasPlan {
+export function sagasOf(seed: number, promise: Promising): SagasPlan {
   const chance = seeded(Math.imul(seed, 0x85_eb_ca_6b) ^ STREAM);
   return chance.is(SHARE) ? drawnSagas(chance, 1 + chance.below(3), promise) : noSagas;
 }
 
 /** As many sagas, of one shape or two. */
-export function drawnSagas(
-  chance: Chance,
-  count: number,
-  promise: (name: string, chance: Chance) => Promised,
-): SagasPlan {
+export function drawnSagas(chance: Chance, count: number, promise: Promising): SagasPlan {
   const places = chance.is(0.5) ? ['hotel', 'flight'] : ['hotel'];
   const promised = places.flatMap((place) => [
     { ...promise(place, chance), action: bookingOf(place) },
@@ -134,6 +132,7 @@ export function drawnSagas(
       key: `travel-${index + 1}`,
       atMs,
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
+      cancelledAtMs: null,
       takenBackAtMs: null,
       words: [],
     };
@@ -187,11 +186,36 @@ function bookingOf(place: string): string {
   return `${place}.book`;
 }
 
-/** The place of which the sagas of a tenant have one booking together: a step of this name, in whatever saga it is. */
+/** The places of which the sagas of a tenant have one booking together: a step of this name, in whatever saga it is. */
 export const SHARED = 'pass';
+export const ALSO_SHARED = 'lounge';
 
-/** The action of that step. */
-export const sharedAction = bookingOf(SHARED);
+export function isShared(step: string | null): boolean {
+  return step === SHARED || step === ALSO_SHARED;
+}
+
+/** The action of such a step. */
+export function sharedActionOf(step: string): string {
+  return bookingOf(step);
+}
+
+export const sharedActions: readonly string[] = [SHARED, ALSO_SHARED].map(sharedActionOf);
+
+/** Draws what a provider promises. */
+export type Promising = (name: string, chance: Chance) => Promised;
+
+/** The provider of a shared place, and of what takes back what it has booked. */
+export function promisedFor(step: string, chance: Chance, promise: Promising): readonly Promised[] {
+  const action = sharedActionOf(step);
+  return [action, inverseOf(action)].map((each) => ({ ...promise(step, chance), action: each }));
+}
+
+/** A saga whose key ends so means another amount by what it shares than the others do. */
+export const OTHERWISE = '-otherwise';
+
+export function meansOtherwise(key: string): boolean {
+  return key.endsWith(OTHERWISE);
+}
 
 /** The action that takes another one back. */
 export function inverseOf(action: string): string {

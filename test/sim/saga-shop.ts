@@ -10,8 +10,9 @@ import { actorsFrom } from '../../src/xstate.ts';
 import {
   type BrokenAt,
   inverseOf,
-  SHARED,
-  sharedAction,
+  isShared,
+  meansOtherwise,
+  sharedActions,
   type SagaShape,
   type SagasPlan,
   type StepPlan,
@@ -27,7 +28,7 @@ export type Operations = (action: string, inverse: Operation | null) => Operatio
 /** Whether the functions of the author are broken there. */
 export type IsBroken = (where: BrokenAt) => boolean;
 
-/** The sagas of the plan by name, with their operations made by `operationOf`, and the one that they share by its action. */
+/** The sagas of the plan by name, with their operations made by `operationOf`, and what they share by its action. */
 export function sagasFor(
   { shapes, promised }: SagasPlan,
   operationOf: Operations,
@@ -43,11 +44,8 @@ export function sagasFor(
     const makes = shape.written === 'chain' ? chainOf : byHand;
     return [shape.name, makes(shape, named, isBroken)];
   });
-  const shared = operations.get(sharedAction);
-  return new Map<string, Operation | Saga>([
-    ...made,
-    ...(shared === undefined ? [] : [[sharedAction, shared] as const]),
-  ]);
+  const shared = [...operations].filter(([action]) => sharedActions.includes(action));
+  return new Map<string, Operation | Saga>([...made, ...shared]);
 }
 
 /** The operations of sagas, each with what takes it back. */
@@ -67,12 +65,29 @@ function operationsFor(promised: SagasPlan['promised'], operationOf: Operations)
 /** What takes the step of this name back is called so. */
 const UNDO = 'undo ';
 
-/** What the shared step books is called so, whoever books it. */
-export const sharedBooking = `everybody/${SHARED}`;
+/** What a shared step books is called so, whoever books it. */
+export function sharedBookingOf(step: string): string {
+  return `${EVERYBODY}${step}`;
+}
+
+const EVERYBODY = 'everybody/';
+
+/** Whether what is called so is shared, or takes back what is. */
+export function isSharedBooking(name: string): boolean {
+  return (undoneBy(name) ?? name).startsWith(EVERYBODY);
+}
+
+/** What is meant by a shared booking: the same by all, or something else by who means it otherwise. */
+export function sharedOrder(tenant: string, step: string, key: string): Order {
+  const order = orderOf(tenant, sharedBookingOf(step));
+  return meansOtherwise(key) ? { ...order, amount: OTHER_AMOUNT } : order;
+}
+
+export const OTHER_AMOUNT = 1_400n;
 
 /** What a step books is called so at its provider: no two steps of two sagas share a name, except of what they share. */
 export function bookingName(sagaName: string, key: string, step: string): string {
-  if (step === SHARED) return sharedBooking;
+  if (isShared(step)) return sharedBookingOf(step);
   return `${sagaName}/${key}/${step}`;
 }
 
@@ -168,7 +183,7 @@ function bookingOf(shape: SagaShape, step: string, isBroken: IsBroken): (known: 
     if (isLater) refuseBroken(isBroken, 'an input');
     const order = input as Order;
     const isUnkept = isLater && isBroken('what an input holds');
-    if (step === SHARED) return { ...orderOf(order.tenant, sharedBooking) };
+    if (isShared(step)) return sharedOrder(order.tenant, step, order.order);
     const unkept = isUnkept ? { placed: NEVER_KEPT as unknown as Date } : {};
     // What a person stated in the place of an output looks like one.
     const receipts = Object.values(outputs).map((output) => (output as Charged | undefined)?.receipt);

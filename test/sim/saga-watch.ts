@@ -16,8 +16,17 @@ import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
-import { type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
-import { bookingName, doneByHand, isByHand, sharedBooking, stepOfBooking, undoneBy } from './saga-shop.ts';
+import { isShared, meansOtherwise, type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
+import {
+  bookingName,
+  doneByHand,
+  isByHand,
+  isSharedBooking,
+  OTHER_AMOUNT,
+  sharedBookingOf,
+  stepOfBooking,
+  undoneBy,
+} from './saga-shop.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 import { subjectOfRow } from './watch.ts';
@@ -80,6 +89,8 @@ interface Remembered {
   cancelled: 'no' | 'yes' | 'with-pivot';
   /** Callers were told that it is too late for that. */
   refusedToCancel: boolean;
+  /** How often in a row it has met what another one means by what they share. */
+  metOther: number;
   told: Told | null;
 }
 
@@ -89,6 +100,10 @@ interface Said {
   readonly accepted?: boolean;
   readonly effect?: string;
   readonly event?: StepVerdict & { readonly type: string; readonly eventId?: string };
+  /** What a step was told of the operation of another that it had joined. */
+  readonly refusal?: { readonly code: string };
+  /** What its definition threw. */
+  readonly fault?: string;
 }
 
 interface StepVerdict {
@@ -130,7 +145,7 @@ export class SagaWatch {
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
     return (
-      booking === sharedBooking || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+      isSharedBooking(booking) || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
     );
   }
 
@@ -232,7 +247,9 @@ export class SagaWatch {
   }
 
   #checkNextStep(row: KeptSaga): void {
-    if (isSagaSettled(row.state) || row.state === 'escalated' || row.owner !== null || row.dueAt !== null) return;
+    if (isSagaSettled(row.state) || row.owner !== null || row.dueAt !== null) return;
+    // A wake tells when those have ended who hold it, and is lost at times: it is to look by itself as well.
+    if (row.state === 'escalated' && row.reason !== 'joined') return;
     const { handovers } = this.#data.rows;
     if ([...handovers.values()].some(({ handover }) => keyOf(handover) === keyOf(row))) return;
     this.#wrong('I7', `${labelOf(row)} is ${row.state}, and nothing will ever happen to it`);
@@ -272,6 +289,8 @@ export class SagaWatch {
     if (undoing.length > 1) this.#course.tally.met('saga: several inverses at once');
     this.#checkLedger(row, stored, bookings);
     this.#noteJoined(row, was, stored);
+    this.#checkRefusals(turn, row);
+    this.#checkMeaning(turn, row, stored);
     this.#checkHeard(turn, row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
@@ -307,7 +326,7 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
-        (earlier.name === SHARED && endOfJoinedIn(stored) === 'succeeded') ||
+        endOfJoinedIn(stored, earlier.name) === 'succeeded' ||
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
@@ -360,7 +379,7 @@ export class SagaWatch {
     if (row.saga === null && booking === null) return;
     const saga = (booking ?? order).slice(0, (booking ?? order).lastIndexOf('/') + 1);
     const own = this.#books.ledger.filter(
-      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || orderOf(of) === sharedBooking),
+      ({ subject: of }) => isOf(of, tenant) && (orderOf(of).startsWith(saga) || isShared(stepOfBooking(orderOf(of)))),
     );
     const known = booking === null ? own : own.filter(({ subject: of }) => orderOf(of) === booking);
     const receipts = note?.split(' ') ?? [];
@@ -376,14 +395,14 @@ export class SagaWatch {
   #receiptsOf(row: Kept, booking: string | null): number {
     const saga = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: row.saga ?? '' }));
     if (booking !== null) return 1;
-    if (saga === undefined || stepOfBooking(subjectOfRow(row)) === SHARED) return 0;
+    if (saga === undefined || isShared(stepOfBooking(subjectOfRow(row)))) return 0;
     const bookings = this.#bookingsOf(saga);
     const own = bookings.find(({ row: { id } }) => id === row.id);
     const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
-    const hasJoined = endOfJoinedIn(storedIn(saga)) === 'succeeded';
     return earlier.filter((step) => {
       const last = bookings.findLast((other) => other.undoes === null && other.step === step);
-      return last?.row.state === 'succeeded' || (step.name === SHARED && last === undefined && hasJoined);
+      const hasJoined = last === undefined && endOfJoinedIn(storedIn(saga), step.name) === 'succeeded';
+      return last?.row.state === 'succeeded' || hasJoined;
     }).length;
   }
 
@@ -412,7 +431,7 @@ export class SagaWatch {
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
     const { pivot } = this.#shapeOf(row);
-    const hasJoined = pivot === SHARED && endOfJoinedIn(stored) === 'succeeded';
+    const hasJoined = endOfJoinedIn(stored, pivot) === 'succeeded';
     const hasPivoted =
       hasJoined || bookings.some(({ step, row: { state } }) => step.name === pivot && state === 'succeeded');
     const { cancelled } = this.#of(row);
@@ -420,29 +439,31 @@ export class SagaWatch {
       this.#wrong('I10', `${labelOf(row)} has succeeded, and was cancelled in time`);
     }
     for (const step of stepsIn(this.#shapeOf(row))) {
-      const isJoined = step.name === SHARED && bookings.every((booking) => booking.step !== step);
+      const isJoined = isShared(step.name) && bookings.every((booking) => booking.step !== step);
       if (!isJoined) this.#checkStep(row, stored, step, bookings);
-      else if (!isLater) this.#checkJoined(row, stored);
+      else if (!isLater) this.#checkJoined(row, stored, step.name);
     }
   }
 
   /** A chain succeeds with what it has joined, which nobody has taken back under it. */
-  #checkJoined(row: KeptSaga, stored: Stored): void {
+  #checkJoined(row: KeptSaga, stored: Stored, step: string): void {
     if (row.state !== 'succeeded') return;
     const subjects = this.#books.ledger.map(({ subject }) => subject).filter((subject) => isOf(subject, row.tenant));
-    const booked = subjects.filter((subject) => orderOf(subject) === sharedBooking).length;
-    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === sharedBooking).length;
-    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isOfShared(subject));
-    if (endOfJoinedIn(stored) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
+    const name = sharedBookingOf(step);
+    const booked = subjects.filter((subject) => orderOf(subject) === name).length;
+    const undone = subjects.filter((subject) => undoneBy(orderOf(subject)) === name).length;
+    const isLied = [...this.#books.liedAbout].some((subject) => isOf(subject, row.tenant) && isAbout(subject, name));
+    if (endOfJoinedIn(stored, step) === 'succeeded' && (isLied || (booked > 0 && undone === 0))) return;
     this.#wrong('I10', `${labelOf(row)} has succeeded, and what it joined is booked ${booked} times, undone ${undone}`);
   }
 
   /** What stands alone is taken back at a person's word alone, and then it is. */
   #checkAlone(row: Kept): void {
     const subject = subjectOfRow(row);
-    if (orderOf(subject) !== sharedBooking || this.#forgottenAlone.has(keyOf(row))) return;
-    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, sharedBooking));
-    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isOfShared(of));
+    const name = sharedBookingOf(SHARED);
+    if (orderOf(subject) !== name || this.#forgottenAlone.has(keyOf(row))) return;
+    const undoing = this.#books.ledger.filter(({ subject: of }) => isOf(of, row.tenant) && isUndoOf(of, name));
+    const isLied = [...this.#books.liedAbout].some((of) => isOf(of, row.tenant) && isAbout(of, name));
     const isDecided = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
       ({ body }) => (body as { kind?: string }).kind === 'compensation-verdict',
     );
@@ -511,6 +532,39 @@ export class SagaWatch {
       if (!isSo)
         this.#wrong('I10', `${labelOf(row)} is told ${entry.endOfJoined} of what it joined, which is ${state}`);
     }
+  }
+
+  /** Who waits for what another saga gives up is told so, and not that it was cancelled itself. */
+  #checkRefusals(turn: SagaTurn, row: KeptSaga): void {
+    for (const { body } of turn.records) {
+      const { refusal } = decode(body) as Said;
+      if (refusal?.code === 'given-up') this.#course.tally.met('saga: joined, and told that it was given up');
+      if (refusal?.code === 'cancelled')
+        this.#wrong('I10', `${labelOf(row)} is told of a cancellation that is not its own`);
+    }
+  }
+
+  /** Who means something else never has it together with others; it is at fault, and looks ever more seldom. */
+  #checkMeaning(turn: SagaTurn, row: KeptSaga, stored: Stored): void {
+    const { tally, plan } = this.#course;
+    const remembered = this.#of(row);
+    for (const { id, step } of stored.entries) {
+      const joined = this.#data.rows.operations.get(keyOf({ tenant: row.tenant, id }));
+      const isOther = isShared(step) && joined !== undefined && isMeantOtherwise(joined) !== meansOtherwise(row.key);
+      if (isOther && joinedIn(joined).includes(row.id))
+        this.#wrong('G3', `${labelOf(row)} has joined ${subjectOfRow(joined)}, by which it means something else`);
+    }
+    const isMet = meetsOther(row, this.#data.rows);
+    if (!isMet) remembered.metOther = 0;
+    const isAtFault = turn.records.some(({ body }) => (decode(body) as Said).fault !== undefined);
+    if (!isMet || !isAtFault || plan.sagas.brokenAt !== null) return;
+    tally.met(`saga: at fault with what another means${remembered.metOther > 0 ? ', again' : ''}`);
+    remembered.metOther += 1;
+    if (stored.fault?.times !== remembered.metOther)
+      this.#wrong(
+        'I18',
+        `${labelOf(row)} is at fault ${remembered.metOther} times in a row, and counts ${stored.fault?.times}`,
+      );
   }
 
   #checkStep(row: KeptSaga, stored: Stored, step: StepPlan, bookings: readonly Booking[]): void {
@@ -688,8 +742,9 @@ export class SagaWatch {
     tally.met(accepted ? 'saga: cancelled' : 'saga: cancelled too late');
     if (accepted) {
       const pivotWas = ofPivot === undefined ? null : wasOf(ofPivot);
-      const isJoined = pivot === SHARED && ofPivot === undefined;
-      const isOpenPivot = isJoined ? stored.asked === 'cancelled' : pivotWas !== null && !isSettled(pivotWas.state);
+      const isJoined = isShared(pivot) && ofPivot === undefined;
+      // It may have been asked for before, by its deadline.
+      const isOpenPivot = isJoined ? stored.asked !== null : pivotWas !== null && !isSettled(pivotWas.state);
       if (isOpenPivot && stored.asked === 'cancelled') tally.met('saga: cancelled while the pivot is under way');
       // What was asked before stands.
       if (remembered.cancelled === 'no') remembered.cancelled = isOpenPivot ? 'with-pivot' : 'yes';
@@ -700,8 +755,7 @@ export class SagaWatch {
     }
     remembered.refusedToCancel = true;
     const isOver = before !== undefined && isSagaSettled(before.state);
-    const hasPivoted =
-      (pivot === SHARED ? endOfJoinedIn(stored) : null) === 'succeeded' || ofPivot?.row.state === 'succeeded';
+    const hasPivoted = endOfJoinedIn(stored, pivot) === 'succeeded' || ofPivot?.row.state === 'succeeded';
     if (!isOver && !isEnded && !hasPivoted && was?.isTerminated !== true && !stored.isTerminated) {
       this.#wrong('I10', `a cancel of ${labelOf(row)} was refused, and it could have been heeded`);
     }
@@ -731,13 +785,18 @@ export class SagaWatch {
     if (stored.fault === null && was?.fault != null) tally.met('saga: at fault no more');
     if (was?.compensation == null && stored.compensation?.cause.code === 'timed-out') tally.met('saga: timed out');
     if (row.reason === 'joined' && before?.reason !== 'joined') tally.met('saga: held by one that has joined');
+    if (row.reason === 'joined' && before?.reason !== 'joined' && isCrosswise(row, this.#data.rows.sagas)) {
+      tally.met('saga: two hold each other');
+    }
+    if (before?.reason === 'joined' && row.state === 'terminated') tally.met('saga: ended while it is held');
     if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       tally.met('saga: a step refused after the pivot, and a person was asked');
     }
-    if (row.state === 'escalated' && row.reason === 'definition-fault' && this.#course.plan.sagas.brokenAt === null) {
+    const isSound = this.#course.plan.sagas.brokenAt === null && !meetsOther(row, this.#data.rows);
+    if (row.state === 'escalated' && row.reason === 'definition-fault' && isSound) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
     }
   }
@@ -787,6 +846,7 @@ export class SagaWatch {
       this.#recallWords(name, remembered, kept, bookings);
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
+      remembered.metOther = kept === undefined ? 0 : (storedIn(kept).fault?.times ?? 0);
     }
   }
 
@@ -837,6 +897,7 @@ export class SagaWatch {
       isTakenBackInPart: false,
       cancelled: 'no',
       refusedToCancel: false,
+      metOther: 0,
       told: null,
     };
     this.#remembered.set(keyOf(saga), known);
@@ -872,15 +933,35 @@ export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>):
   return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
 }
 
-/** The shared operation that a saga waits for, if it does: it may be its own. */
+/** The shared operations that a saga waits for: they may be its own. */
 export function joinedBy(saga: KeptSaga): readonly string[] {
   return storedIn(saga)
-    .entries.filter(({ step, isTold, isLeft, actor }) => step === SHARED && actor !== null && !isTold && !isLeft)
+    .entries.filter(({ step, isTold, isLeft, actor }) => isShared(step) && actor !== null && !isTold && !isLeft)
     .map(({ id }) => id);
 }
 
-function endOfJoinedIn({ entries }: Stored): Entry['endOfJoined'] {
-  return entries.find(({ step, actor }) => step === SHARED && actor !== null)?.endOfJoined ?? null;
+/** It means by what it shares something else than who has that. */
+export function meetsOther(saga: KeptSaga, { operations }: Pick<Database['rows'], 'operations'>): boolean {
+  return joinedBy(saga).some((id) => {
+    const row = operations.get(keyOf({ tenant: saga.tenant, id }));
+    return row !== undefined && meansOtherwise(saga.key) !== isMeantOtherwise(row);
+  });
+}
+
+/** Two sagas that are to be taken back, each held by the other one. */
+export function isCrosswise(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): boolean {
+  return holdersOf(saga, sagas).some(
+    (holder) => holder.reason === 'joined' && holdersOf(holder, sagas).some(({ id }) => id === saga.id),
+  );
+}
+
+function isMeantOtherwise({ input }: Kept): boolean {
+  // Written by the birth of the operation, whose input is an order.
+  return input !== null && (decode(input) as Order).amount === OTHER_AMOUNT;
+}
+
+function endOfJoinedIn({ entries }: Stored, step: string | null): Entry['endOfJoined'] {
+  return entries.find((entry) => entry.step === step && entry.actor !== null)?.endOfJoined ?? null;
 }
 
 /** The sagas that have joined an operation. */
@@ -893,8 +974,9 @@ function isUndoOf(subject: string, booking: string): boolean {
   return undoneBy(orderOf(subject)) === booking;
 }
 
-function isOfShared(subject: string): boolean {
-  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === sharedBooking;
+/** It is the booking of this name, or takes it back. */
+function isAbout(subject: string, name: string): boolean {
+  return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === name;
 }
 
 function storedIn({ snapshot }: KeptSaga): Stored {

@@ -16,9 +16,9 @@ import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
 import { type Cast, type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
-import { inverseOf, sharedAction, stepsIn } from './saga-plan.ts';
-import { sharedBooking } from './saga-shop.ts';
-import { holdersOf, joinedBy, labelOf } from './saga-watch.ts';
+import { inverseOf, SHARED, sharedActionOf, stepsIn } from './saga-plan.ts';
+import { sharedBookingOf } from './saga-shop.ts';
+import { holdersOf, joinedBy, labelOf, meetsOther } from './saga-watch.ts';
 import type { Tally } from './tally.ts';
 import { subjectOfRow, Watch } from './watch.ts';
 import { startWeather } from './weather.ts';
@@ -82,6 +82,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       atMs,
       subject,
       terminatesAtMs: null,
+      cancelledAtMs: null,
       takenBackAtMs: null,
       words: [],
       heard: () => {},
@@ -92,11 +93,12 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
     };
   });
   const ofSeveral = sagas.alone.map((wish): Wish => {
-    const subject = subjectOf(sharedAction, { tenant: wish.tenant, order: sharedBooking });
+    const [definition, key] = [sharedActionOf(SHARED), sharedBookingOf(SHARED)];
+    const subject = subjectOf(definition, { tenant: wish.tenant, order: key });
     const told = (result: Told) => watch.told(subject, result);
     return {
-      ...{ ...wish, definition: sharedAction, key: sharedBooking, subject, told, cancelled: () => {} },
-      ...{ terminatesAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
+      ...{ ...wish, definition, key, subject, told, cancelled: () => {} },
+      ...{ terminatesAtMs: null, cancelledAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
     };
   });
   const ofSagas = sagas.wanted.map(
@@ -190,7 +192,8 @@ function isQuiet({ callers, database }: Stage): boolean {
 
 /**
  * What has neither ended nor waits for a person. What is being taken back waits for what takes it back, and a saga whose
- * definition was at fault goes on by itself, as does one that others have held who are over.
+ * definition was at fault goes on by itself, as does one that others have held who are over; not one that means by what
+ * it shares something else than who has it.
  */
 function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   for (const row of rows.operations.values()) {
@@ -199,7 +202,8 @@ function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   }
   for (const row of rows.sagas.values()) {
     const isHeld = row.reason !== 'joined' || holdersOf(row, rows.sagas).some(({ state }) => !isSagaSettled(state));
-    const waitsForPerson = row.state === 'escalated' && row.reason !== 'definition-fault' && isHeld;
+    const isMended = row.reason === 'definition-fault' && !meetsOther(row, rows);
+    const waitsForPerson = row.state === 'escalated' && !isMended && isHeld;
     if (!isSagaSettled(row.state) && !waitsForPerson && !waitsForAnother(row, rows)) yield row;
   }
 }

@@ -10,7 +10,7 @@ import type { Schema } from '../../src/define/schema.ts';
 import type { Promised } from './plan.ts';
 import type { Process } from './process.ts';
 import type { Provider } from './provider.ts';
-import { sharedAction } from './saga-plan.ts';
+import { sharedActions } from './saga-plan.ts';
 import { sagasFor, undoing } from './saga-shop.ts';
 
 /** What is submitted. Its values are such as JSON cannot carry by itself. */
@@ -83,7 +83,7 @@ function definitionOf(promised: Promised, process: Process, provider: Provider, 
     timeout: promised.timeoutMs,
     sendWithin: promised.sendWithinMs,
     retry: { attempts: promised.attempts, delay: promised.pauseMs },
-    ...(promised.action === sharedAction ? { shared: true } : {}),
+    ...(sharedActions.includes(promised.action) ? { shared: true } : {}),
     ...(inverse === null ? {} : { compensate: { operation: inverse, input: soundly } }),
   });
   // What the simulator submits with it is what it takes; the static types have done their part above.

@@ -16,6 +16,7 @@ import type { Database } from './database.ts';
 import type { Promised } from './plan.ts';
 import { DRIFT_MAX, type Process } from './process.ts';
 import { type Effect, outputOf, type Provider, subjectOf } from './provider.ts';
+import { isSharedBooking, OTHER_AMOUNT } from './saga-shop.ts';
 import { SagaWatch } from './saga-watch.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
@@ -439,7 +440,10 @@ export class Watch {
     // notes is looked at with its saga.
     const { note, ...wanted } = orderOf(input.tenant, input.order);
     const isOfSaga = this.#sagas.isBooking(input.order);
-    const { note: noted, ...submitted } = input;
+    const { note: noted, ...given } = input;
+    // By what they share sagas may mean two things.
+    const isOther = isSharedBooking(input.order) && input.amount === OTHER_AMOUNT;
+    const submitted = isOther ? { ...given, amount: wanted.amount } : given;
     const isSame = isDeepStrictEqual(submitted, wanted) && (isOfSaga || noted === note);
     if (this.#failovers === 0 && !isSame) {
       this.#wrong('I16', `the input of ${subject} is not what was submitted`);

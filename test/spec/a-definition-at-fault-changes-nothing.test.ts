@@ -7,10 +7,12 @@
 
 import { stepKey } from '../../src/domain/idempotency.ts';
 import { afterEach, describe, expect, test } from 'vitest';
-import { operation, saga, type SagaRun, succeeded, typed } from 'sagacity';
+import { operation, saga, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { assign, setup } from 'xstate';
+import * as z from 'zod';
 import {
+  faultsOf,
   now,
   order,
   type Part,
@@ -116,11 +118,6 @@ function brittle({ authorise, reserve }: Trade, broken: Broken) {
     },
   });
   return saga('brittle', { ...identity, machine, operations });
-}
-
-/** How often it was found to be at fault, and what was said. */
-async function faultsOf(run: SagaRun): Promise<readonly unknown[]> {
-  return (await run.history()).flatMap(({ facts }) => facts['fault'] ?? []);
 }
 
 describe.each([
@@ -308,18 +305,42 @@ describe('an inverse that cannot be given its input', () => {
   }
 });
 
-describe('a step whose input throws', () => {
-  test('as the first one is refused with the submission, and nothing is kept of it', async () => {
-    shop = await sagaShop();
-    const selling = saga('odd', identity).step('money', shop.trade.authorise, () => {
-      throw new Error('the order has no total');
-    });
+/** Asks for the number of an order, and lets everything else pass. */
+const numbered = z.looseObject({ orderId: z.string().min(1), of: z.string().exactOptional() });
+
+const neverKept = () => 'packed by hand';
+
+/** What a step's function can do instead of giving its operation an input. */
+const brokenInputs = [
+  {
+    how: 'throws',
+    says: /the order has no lines/,
+    given(): Part {
+      throw new Error('the order has no lines');
+    },
+  },
+  {
+    how: 'holds what cannot be kept',
+    says: /note/,
+    given: (part: Part): Part => ({ ...part, ...{ note: neverKept } }),
+  },
+  {
+    how: 'does not fit the schema of its operation',
+    says: /does not fit its schema/,
+    given: (): Part => ({ orderId: '' }),
+  },
+];
+
+describe.each(brokenInputs)('a step whose input $how', ({ says, given }) => {
+  test('as the first one is refused with the submission as a fault of the definition, and nothing is kept of it', async () => {
+    shop = await sagaShop({ authorisation: { schema: numbered } });
+    const selling = saga('odd', identity).step('money', shop.trade.authorise, ({ input }) => given(input));
     const orchestrator = await shop.open([selling]);
 
     const submission = orchestrator.submit(selling, order);
 
     await expect(submission).rejects.toMatchObject({
-      ...{ code: 'DEFINITION_INVALID', message: expect.stringMatching(/the order has no total/) },
+      ...{ code: 'DEFINITION_INVALID', message: expect.stringMatching(says), facts: { saga: 'odd', version: 1 } },
     });
     await expect(orchestrator.sagaRun({ saga: selling, key: 'order-17' })).rejects.toMatchObject({
       code: 'SAGA_NOT_FOUND',
@@ -328,24 +349,23 @@ describe('a step whose input throws', () => {
   });
 
   test('later leaves what came before as it is, until it is repaired', async () => {
-    shop = await sagaShop();
+    shop = await sagaShop({ reservation: { schema: numbered } });
     const { authorise, reserve } = shop.trade;
     const odd = (isOdd: boolean) =>
       saga('odd', identity)
         .step('money', authorise, ({ input }) => input)
-        .step('goods', reserve, ({ input }) => {
-          if (isOdd) throw new Error('the order has no lines');
-          return input;
-        });
+        .step('goods', reserve, ({ input }) => (isOdd ? given(input) : input));
     const selling = odd(true);
     const first = await shop.open([selling]);
     const run = await first.submit(selling, order);
     await sagaReached(run, 'escalated');
+    const faults = await faultsOf(run);
     await first.stop();
 
     const second = await shop.open([odd(false)]);
     await shop.pass('61s');
 
+    expect(faults).toEqual([expect.stringMatching(says)]);
     expect(await now(await second.sagaRun(run.id))).toMatchObject({ status: 'succeeded' });
     expect(await shop.kept()).toEqual(['authorisation', 'reservation']);
   });

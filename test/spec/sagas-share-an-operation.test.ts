@@ -5,11 +5,13 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { saga, typed } from 'sagacity';
+import { failed, saga, typed } from 'sagacity';
 import { mortal } from '../support/mortal-store.ts';
 import {
+  faultsOf,
   type Habit,
   now,
+  onlyDoubt,
   order,
   type Part,
   sagaReached,
@@ -107,6 +109,64 @@ describe('a saga whose step is in flight for another one', () => {
     expect(meanwhile).toBe('in-progress');
     expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: null, code: 'cancelled' } });
     expect((await shop.kept()).toSorted()).toEqual(['authorisation', 'payment', 'reservation', 'void']);
+  });
+});
+
+describe('a saga whose step waits to be sent for another one', () => {
+  /** The owner's reservation had no effect and waits for its second attempt; the joiner waits for that. */
+  async function waiting() {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const orchestrator = await shop.open([selling, delivering]);
+    await shop.provider.calls(['busy409'], 'reservation');
+    const owner = await orchestrator.submit(selling, order);
+    await shop.rest();
+    const joiner = await orchestrator.submit(delivering, order);
+    await shop.rest();
+    return { orchestrator, owner, joiner };
+  }
+
+  test.each(['cancelled', 'ended as it stands'])('is told that it was given up when that one is %s', async (how) => {
+    const { orchestrator, owner, joiner } = await waiting();
+
+    if (how === 'cancelled') await orchestrator.cancel(owner.id, who);
+    else await orchestrator.operator.terminate(owner.id, who);
+    await sagaReached(joiner, 'compensated');
+    await shop.pass('10m');
+
+    expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'given-up' } });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+
+  test('finds in its history which operation that was, whose, and what to do now', async () => {
+    const { orchestrator, owner, joiner } = await waiting();
+
+    await orchestrator.cancel(owner.id, who);
+    await sagaReached(joiner, 'compensated');
+
+    const [refusal] = (await joiner.history()).flatMap(({ facts }) => facts['refusal'] ?? []);
+    const message = new RegExp(`stock.reserve \\(op_.+\\) .+ given up by saga ${owner.id}.+ another key`);
+    expect(refusal).toEqual({ step: 'goods', code: 'given-up', message: expect.stringMatching(message) });
+  });
+});
+
+describe('a saga whose step waits to be sent alone', () => {
+  test('is told that it was given up when that is cancelled', async () => {
+    shop = await sharing();
+    const delivering = delivery(shop.trade);
+    const orchestrator = await shop.open([shop.trade.reserve, delivering]);
+    await shop.provider.calls(['busy409'], 'reservation');
+    const alone = await orchestrator.submit(shop.trade.reserve, order);
+    await shop.rest();
+    const joiner = await orchestrator.submit(delivering, order);
+    await shop.rest();
+
+    await orchestrator.cancel(alone.id, who);
+    await sagaReached(joiner, 'compensated');
+
+    expect(await alone.result({ within: 0 })).toEqual({ status: 'failed', code: 'cancelled' });
+    expect(await now(joiner)).toEqual({ status: 'compensated', cause: { step: 'goods', code: 'given-up' } });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
   });
 });
 
@@ -249,6 +309,23 @@ describe('a saga that means something else by the same key', () => {
     expect(JSON.stringify(await other.history())).toContain('with other parameters');
   });
 
+  test('looks again after a minute, then two, then four, and is at fault all the while', async () => {
+    shop = await sharing();
+    const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
+    const orchestrator = await shop.open([selling, delivering]);
+    await sagaReached(await orchestrator.submit(selling, order), 'succeeded');
+    const other = await orchestrator.submit(delivering, { ...order, of: 'another shelf' });
+    await sagaReached(other, 'escalated');
+    const [before] = await orchestrator.operator.escalatedSagas();
+
+    await shop.pass('10m');
+    const [after] = await orchestrator.operator.escalatedSagas();
+
+    // Met at once, and again after 1, 3 and 7 minutes.
+    expect(await faultsOf(other)).toHaveLength(4);
+    expect(after?.since).toEqual(before?.since);
+  });
+
   test('can be cancelled, and takes back what it did before', async () => {
     shop = await sharing();
     const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
@@ -261,6 +338,37 @@ describe('a saga that means something else by the same key', () => {
     await sagaReached(other, 'compensated');
 
     expect(await shop.kept()).toEqual(['reservation', 'payment', 'authorisation', 'void']);
+  });
+});
+
+describe('a saga at fault with what it takes back, which another one had joined', () => {
+  test('tries again after a minute, then two, then four', async () => {
+    shop = await sharing();
+    const { reserve, release, pay } = shop.trade;
+    const selling = saga('sale', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('goods', reserve, ({ input }) => input, {
+        compensate: {
+          operation: release,
+          input() {
+            throw new Error('the number of the reservation is nowhere');
+          },
+        },
+      })
+      .step('payment', pay, ({ input }) => input);
+    const delivering = delivery(shop.trade);
+    const orchestrator = await shop.open([selling, delivering]);
+    await shop.provider.calls(['decline'], 'payment');
+    shop.hold('payment');
+    const owner = await orchestrator.submit(selling, order);
+    await shop.held('payment');
+    await sagaReached(await orchestrator.submit(delivering, order), 'succeeded');
+    shop.letGo('payment');
+    await sagaReached(owner, 'escalated');
+
+    await shop.pass('10m');
+
+    expect(await now(owner)).toMatchObject({ status: 'escalated', reason: 'definition-fault' });
+    expect(await faultsOf(owner)).toHaveLength(4);
   });
 });
 
@@ -279,6 +387,49 @@ describe('a saga that has to take back what an open saga has joined', () => {
       cause: { step: 'payment', code: 'declined' },
     });
     expect(meanwhile.released).toBe(0);
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on in the moment in which that succeeds, and not with its next look', async () => {
+    shop = await sharing();
+    const { owner, joiner } = await heldUp(shop);
+    await shop.pass('6s');
+
+    shop.letGo('booking');
+    await sagaReached(joiner, 'succeeded');
+    await shop.rest();
+
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on as soon as a person has settled that, after minutes in which it looked ever more seldom', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, booking: { keyRetention: 'none', lookup: 'none' } });
+    const { orchestrator, owner, joiner } = await heldUp(shop);
+    await shop.pass('6m');
+    const { id, seen } = await onlyDoubt(orchestrator);
+    const meanwhile = await now(owner);
+
+    await orchestrator.operator.resolve(id, failed('full'), { by: 'the shop', evidence: 'a call', seen });
+    await sagaReached(joiner, 'compensated');
+    await shop.rest();
+
+    expect(meanwhile).toMatchObject({ status: 'escalated', reason: 'joined' });
+    expect(await owner.status()).toBe('compensated');
+    expect(await sent('release')).toBe(1);
+  });
+
+  test('goes on as soon as a person has ended that as it stands', async () => {
+    shop = await sagaShop({ reservation: { isShared: true }, booking: { isRefused: true } });
+    const { orchestrator, owner, joiner } = await heldUp(shop);
+    await shop.pass('6s');
+
+    await orchestrator.operator.terminate(joiner.id, who);
+    shop.letGo('booking');
+    await sagaReached(joiner, 'terminated');
+    await shop.rest();
+
     expect(await owner.status()).toBe('compensated');
     expect(await sent('release')).toBe(1);
   });

@@ -22,6 +22,7 @@ import {
   saga,
   type SagaRun,
   type SagaState,
+  type Schema,
   succeeded,
   typed,
 } from 'sagacity';
@@ -69,6 +70,8 @@ export interface Habit {
   readonly isDeaf?: boolean;
   /** Sagas that mean the same one have it together. */
   readonly isShared?: boolean;
+  /** What looks at its input; by default nothing does. */
+  readonly schema?: Schema<Part>;
 }
 
 type Habits = Partial<Readonly<Record<Kind, Habit>>>;
@@ -178,6 +181,11 @@ export function tradeAt(url: string): Trade {
 /** What the result of a saga is at once, without waiting. */
 export function now<Output, Cause>(run: SagaRun<Output, Cause>) {
   return run.result({ within: 0 });
+}
+
+/** How often its definition was found to be at fault, and what was said. */
+export async function faultsOf(run: Pick<SagaRun, 'history'>): Promise<readonly unknown[]> {
+  return (await run.history()).flatMap(({ facts }) => facts['fault'] ?? []);
 }
 
 /** The one doubt that the operator is shown. */
@@ -311,7 +319,7 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
     return found(succeeded({ id }, { reference: id }));
   };
   return {
-    input: typed<Part>(),
+    input: habit.schema ?? typed<Part>(),
     key: ({ input }: { readonly input: Part }) => input.orderId,
     shared: isShared,
     execute: ({ input, idempotencyKey, abortSignal }: Sent) =>

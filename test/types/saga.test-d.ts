@@ -43,7 +43,7 @@ const fulfilment = begin
   .step('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }), { onFailed: 'continue' });
 
 type TypesOf<Definition extends { readonly '~types'?: unknown }> = NonNullable<Definition['~types']>;
-type LibraryCode = 'attempts-exhausted' | 'cancelled' | 'taken-back';
+type LibraryCode = 'attempts-exhausted' | 'cancelled' | 'taken-back' | 'given-up';
 
 describe('a chain', () => {
   test('has the outputs of its steps by their names', () => {
@@ -75,7 +75,7 @@ describe('a chain', () => {
     const told = (cause: TypesOf<typeof fulfilment>['cause']) => {
       if (cause.step === 'payment')
         return expectTypeOf(cause.code).toEqualTypeOf<
-          'card_declined' | 'attempts-exhausted' | 'cancelled' | 'taken-back'
+          'card_declined' | 'attempts-exhausted' | 'cancelled' | 'taken-back' | 'given-up'
         >();
       if (cause.step === null) return expectTypeOf(cause.code).toEqualTypeOf<'cancelled' | 'timed-out' | 'requested'>();
       // @ts-expect-error a step after the pivot takes nothing back

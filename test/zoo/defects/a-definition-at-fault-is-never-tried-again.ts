@@ -4,7 +4,7 @@ export const defect: Defect = {
   name: 'a-definition-at-fault-is-never-tried-again',
   what: 'A saga whose definition was at fault stands still for ever, although that has been repaired.',
   file: 'src/orchestrator/saga-turn.ts',
-  find: `      this.#course = { ...course, fault: null };
-      // What the chart`,
-  replace: '      // What the chart',
+  find: `    this.#course = { ...course, fault: null };
+    // What the chart`,
+  replace: '    // What the chart',
 };

@@ -1,6 +1,7 @@
 /** An operation that stands alone, as an aggregate: its row is its own fence, and its only member is itself. */
 
 import { decode } from '../domain/codec.ts';
+import { faultOf } from '../domain/error-record.ts';
 import { definitionMissing } from '../domain/errors.ts';
 import { operationId, scopeOf, undoKey } from '../domain/idempotency.ts';
 import { isSettled } from '../domain/operation-state.ts';
@@ -57,9 +58,8 @@ export class OperationAlone implements Aggregate {
   }
 
   async look(store: Pick<Store, 'read'>): Promise<Others> {
-    const { id } = inverseOf(this.#member);
-    const inverse = await store.read({ tenant: this.ref.tenant, id });
-    return { operations: new Map([[id, inverse]]), sagas: new Map() };
+    const { ref } = inverseOf(this.#member);
+    return { operations: new Map([[ref.id, await store.read(ref)]]), sagas: new Map() };
   }
 
   read(store: Pick<Store, 'read'>): Promise<OperationRow | null> {
@@ -73,19 +73,30 @@ export class OperationAlone implements Aggregate {
     return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, seen }, this.#kernel);
   }
 
-  /** How its inverse stands is told to it; one that is missing is begun, after this turn and once by its identity. */
+  /** How its inverse stands is told to it; one that is missing is begun. */
   #advanceInverse({ operations }: Others, moment: Moment): Made | null {
     if (stateOf(this.#member.row) !== 'compensating') return null;
     const inverse = inverseOf(this.#member);
-    const row = operations.get(inverse.id) ?? null;
-    const isOver = row !== null && (row.state === 'succeeded' || row.state === 'failed');
-    const ageMs = row === null ? 0 : moment.now - row.createdAt;
+    const row = operations.get(inverse.ref.id) ?? null;
+    if (row === null) return this.#beginInverse(inverse, moment);
+    const isOver = row.state === 'succeeded' || row.state === 'failed';
     const what: OperationHappening = isOver
       ? { type: 'told', event: endOfInverse(fromStored(row)), why: { inverse: row.id } }
       : { type: 'released' };
-    const made = this.#advance(what, moment, ageMs);
-    if (made === null || row !== null) return made;
-    return { ...made, begins: [inverse.newborn(this.#kernel)] };
+    return this.#advance(what, moment, moment.now - row.createdAt);
+  }
+
+  /** After this turn, and once by its identity. What the definition makes impossible is for a person to decide. */
+  #beginInverse({ ref, definition, birth }: Inverse, moment: Moment): Made | null {
+    let identified: Birth;
+    try {
+      identified = birth();
+    } catch (error) {
+      const why = { action: definition.action, fault: faultOf(error) };
+      return this.#advance({ type: 'told', event: { type: 'compensation.faulted' }, why }, moment);
+    }
+    const made = this.#advance({ type: 'released' }, moment);
+    return made === null ? null : { ...made, begins: [newOperation(definition, ref, identified, this.#kernel)] };
   }
 
   /** `inverseAgeMs`: how old its inverse is, as far as it has been looked at. */
@@ -122,22 +133,27 @@ export class OperationAlone implements Aggregate {
 const INVERSE_PAUSE_MS = 1_000;
 const INVERSE_PAUSE_MAX_MS = 60_000;
 
-/** The inverse of an operation that stands alone: an operation like any other, of which there is one. */
-function inverseOf({ ref, definition, input, row }: Member) {
+/** What takes back an operation that stands alone: an operation like any other, of which there is one. */
+interface Inverse {
+  readonly ref: OperationRef;
+  readonly definition: Operation;
+  /** What is recorded of it. Throws what makes that impossible: the author's code, or a value that cannot be kept. */
+  readonly birth: () => Birth;
+}
+
+export function inverseOf({ ref, definition, input, row }: Member): Inverse {
   const { compensate } = definition;
   if (compensate === null || !('operation' in compensate)) {
     throw new Error(`${definition.action} has no inverse, and ${ref.id} is being taken back.`);
   }
   const inverse = compensate.operation;
   const scope = scopeOf(ref.tenant, inverse.action, undoKey(ref.id));
-  const id = operationId(scope);
   return {
-    id,
-    newborn: (kernel: Kernel): Newborn => {
+    ref: { tenant: ref.tenant, id: operationId(scope) },
+    definition: { ...inverse, policy: { ...inverse.policy, inverse: true } },
+    birth: () => {
       const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-      const ofInverse = { ...inverse, policy: { ...inverse.policy, inverse: true } };
-      const birth = birthOf(scope, inverse, acceptedNow(inverse, given));
-      return newOperation(ofInverse, { tenant: ref.tenant, id }, birth, kernel);
+      return birthOf(scope, inverse, acceptedNow(inverse, given));
     },
   };
 }

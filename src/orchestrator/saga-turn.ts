@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { operationId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
+import { faultOf } from '../domain/error-record.ts';
 import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
@@ -98,7 +99,7 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
     if (isSagacityError(error)) throw error;
     const { name, version } = now.saga;
     // The kernel says where it failed, and the author's code why.
-    const why = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+    const why = faultOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
     throw definitionInvalid(
       `Saga ${name} cannot begin: ${why}`,
       'Nothing is stored; repair its first step, context or entry.',
@@ -106,10 +107,6 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
       error,
     );
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'its own code threw something that is no error';
 }
 
 /** The turn that follows from what happened, or null when it came too late to change anything. */
@@ -664,7 +661,7 @@ class Making {
       this.#effects.splice(0, this.#effects.length, ...effects);
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
-      const message = messageOf(error);
+      const message = faultOf(error);
       this.#course = { ...course, fault: { message, times, timer } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;

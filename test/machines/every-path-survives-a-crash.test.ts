@@ -92,6 +92,7 @@ const events: KernelEvent[] = [
   { type: 'compensation.begun', unsettledJoiners: 1 },
   { type: 'compensation.succeeded' },
   { type: 'compensation.refused', code: 'already shipped' },
+  { type: 'compensation.faulted' },
   { type: 'effect.takenBack' },
   { type: 'effect.leftStanding' },
 ];

@@ -238,11 +238,17 @@ export class Caller {
       ...{ tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 },
     }).catch((error: unknown) => {
       const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
+      if (this.#wish.isShared && this.#isOfDefinition(error)) {
+        this.#course.tally.met('saga: what stands alone is not taken back, since its definition is at fault');
+        // Another process may have another definition.
+        const { agenda, chance } = this.#course;
+        return agenda.after(chance.between(500, 4_000), () => this.#instruct(what));
+      }
       if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated(what, messageOf(error));
     });
   }
 
-  /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
+  /** A process that is broken cannot begin the first step, or an inverse: its input throws, or no store keeps it. */
   #isOfDefinition(error: unknown): boolean {
     const isRefused = isSagacityError(error, 'DEFINITION_INVALID') || isSagacityError(error, 'INPUT_INVALID');
     return isRefused && this.#course.plan.sagas.brokenAt !== null;

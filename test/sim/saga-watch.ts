@@ -916,9 +916,10 @@ function hasEnded({ row: { state } }: Pick<Booking, 'row'>): boolean {
   return isSettled(state) || state === 'compensating';
 }
 
-/** Its inverse is under way, or was refused. */
+/** Its inverse is under way, or was refused, or could not be begun. */
 function isUndone({ row: { state, reason } }: Pick<Booking, 'row'>): boolean {
-  return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
+  const isAsked = reason === 'inverse-failed' || reason === 'definition-fault';
+  return state === 'compensating' || (state === 'escalated' && isAsked);
 }
 
 /** How it ends is open. */

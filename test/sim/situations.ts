@@ -71,6 +71,7 @@ const ofSagas = [
   'saga: held by one that has joined',
   'saga: held no more',
   'saga: what stands alone is taken back at a person’s word',
+  'saga: what stands alone is not taken back, since its definition is at fault',
   'saga: an event refused',
   'saga: an event heard before',
   'saga: approved from outside',

@@ -98,6 +98,8 @@ export type OperationEvent =
   | { readonly type: 'compensation.begun'; readonly unsettledJoiners: number }
   | { readonly type: 'compensation.succeeded' }
   | { readonly type: 'compensation.refused'; readonly code: string }
+  /** Its inverse had no effect and is not sent any more: what it would have taken back stands. */
+  | { readonly type: 'compensation.givenUp' }
   /** The definition makes it impossible to begin its inverse. */
   | { readonly type: 'compensation.faulted' }
   /** A person decided about an effect whose inverse was refused, or could not be begun. */
@@ -488,6 +490,7 @@ export const operationMachine = operation.createMachine({
         'compensation.succeeded': 'compensated',
         'compensation.refused': { target: 'escalated', actions: 'escalateInverse' },
         'compensation.faulted': { target: 'escalated', actions: 'escalateFault' },
+        'compensation.givenUp': 'succeeded',
       },
     },
 

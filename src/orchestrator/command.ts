@@ -62,7 +62,7 @@ export async function cancelSaga(
   return cancelledBy(answer);
 }
 
-/** Ends a saga as it stands: nothing more is begun, and nothing is taken back. What was sent is still found out. */
+/** Ends a saga as it stands: nothing more is sent, no inverse either. What was sent is still found out. */
 export function terminateSaga(commanding: Commanding, ref: OperationRef, instruction: Instruction): Promise<Decided> {
   return decided(commanding, ref, 'terminate', instruction);
 }

@@ -239,7 +239,10 @@ export interface Operator<Fixed extends boolean = boolean> {
    * (`definition-fault`) goes on being taken back.
    */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
-  /** Ends a saga as it stands, and takes nothing back. */
+  /**
+   * Ends a saga as it stands: nothing more is sent, be it a step or an inverse, and what an inverse that was not sent would
+   * have taken back stands. What was sent is found out, and then it is terminated. `compensate` can take it back later.
+   */
   terminate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Asks the provider once more about an escalated operation. */
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;

@@ -93,6 +93,7 @@ const events: KernelEvent[] = [
   { type: 'compensation.succeeded' },
   { type: 'compensation.refused', code: 'already shipped' },
   { type: 'compensation.faulted' },
+  { type: 'compensation.givenUp' },
   { type: 'effect.takenBack' },
   { type: 'effect.leftStanding' },
 ];

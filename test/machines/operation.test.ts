@@ -970,6 +970,16 @@ describe('an effect that is taken back', () => {
     expect(operation.told).toBe(state);
   });
 
+  test('stands again when its inverse was given up, and can be taken back later', async () => {
+    const operation = await compensating();
+
+    await operation.tell({ type: 'compensation.givenUp' });
+    const stands = operation.told;
+    await operation.tell(compensate);
+
+    expect([stands, operation.told]).toEqual(['succeeded', 'compensating']);
+  });
+
   test('and whose inverse was refused is not taken back again: there is one inverse ever', async () => {
     const operation = await compensating();
 
@@ -1137,7 +1147,8 @@ const promised: readonly string[] = [
   'escalated -> compensating', // a person: taken back, now that its inverse can be begun
   'succeeded -> compensating',
   'compensating -> compensated',
-  'compensating -> escalated',
+  'compensating -> escalated', // its inverse was refused, or cannot be begun
+  'compensating -> succeeded', // its inverse was given up, without any effect
 ];
 
 describe('the chart as a table', () => {
@@ -1252,7 +1263,8 @@ describe('the chart as a table', () => {
       succeeded    | join.requested         |                              | (stays)
       compensating | compensation.succeeded |                              | compensated
       compensating | compensation.refused   |                              | escalated
-      compensating | compensation.faulted   |                              | escalated"
+      compensating | compensation.faulted   |                              | escalated
+      compensating | compensation.givenUp   |                              | succeeded"
     `);
   });
 
@@ -1335,6 +1347,7 @@ const inverses = fc.constantFrom<OperationEvent>(
   { type: 'compensation.succeeded' },
   { type: 'compensation.refused', code: 'already-shipped' },
   { type: 'compensation.faulted' },
+  { type: 'compensation.givenUp' },
 );
 const odd = fc.oneof(
   {

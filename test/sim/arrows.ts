@@ -19,6 +19,7 @@ const happenings: Readonly<Record<string, string>> = {
   'compensation.succeeded': 'taken back',
   'compensation.refused': 'not taken back',
   'compensation.faulted': 'at fault',
+  'compensation.givenUp': 'given up',
   'effect.takenBack': 'verdict',
   'effect.leftStanding': 'verdict',
   '': 'always',

@@ -24,6 +24,8 @@ export interface Wish {
   readonly subject: string;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** How long after its cancellation an operator ends it as it stands; null: nobody does. */
+  readonly endedAfterMs: number | null;
   /** When an operator wants it taken back; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -194,7 +196,12 @@ export class Caller {
     process.orchestrator
       .cancel(id, { tenant: this.#wish.tenant, by: 'the customer', reason: 'ordered twice', within: 2_000 })
       .then(
-        ({ status }) => this.#wish.cancelled(status),
+        ({ status }) => {
+          this.#wish.cancelled(status);
+          const { endedAfterMs } = this.#wish;
+          if (status !== 'accepted' || endedAfterMs === null) return;
+          this.#course.agenda.after(endedAfterMs, () => this.#instruct('terminate'));
+        },
         (error: unknown) => {
           const isOfSaga = this.#wish.isShared && isSagacityError(error, 'INPUT_INVALID');
           if (isOfSaga || isExpected(error) || this.#isGone(error)) return;

@@ -51,7 +51,27 @@ function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {
     chance.is(0.35) ? broken : null,
   ];
   const bent = news.reduce<Plan>((before, bend) => bend?.(before, chance) ?? before, plan);
-  return bent.sagas.alone.length > 0 && chance.is(0.75) ? brokenAlone(bent, chance) : bent;
+  if (bent.sagas.alone.length > 0 && chance.is(0.75)) return brokenAlone(bent, chance);
+  return chance.is(0.15) ? endedAmidst(bent, chance) : bent;
+}
+
+/**
+ * Customers change their minds, what takes their sagas back has to wait, and somebody ends them as they stand; some are
+ * taken back all the same later.
+ */
+function endedAmidst(plan: Plan, chance: Chance): Plan {
+  const wanted = plan.sagas.wanted.map(
+    (one): WantedSaga => ({
+      ...one,
+      endedAfterMs: chance.logBetween(1, 5_000),
+      takenBackAtMs: chance.is(0.5) ? one.atMs + chance.between(10_000, 60_000) : null,
+    }),
+  );
+  const promised = plan.sagas.promised.map((one) =>
+    one.action === inverseOf(one.action) ? { ...one, pauseMs: 5_000, attempts: 4 } : one,
+  );
+  const rates = { ...plan.rates, ...calm, cancel: 0.9, 'not-applied': 0.5, 'slow-reply': 0.2, crash: 0.02 };
+  return { ...plan, concurrency: 1, events: 800, rates, sagas: { ...plan.sagas, promised, wanted } };
 }
 
 /**

@@ -49,6 +49,8 @@ export interface WantedSaga {
   readonly atMs: number;
   /** When an operator ends it as it stands; null: nobody does. */
   readonly terminatesAtMs: number | null;
+  /** How long after it has heard that it is cancelled an operator ends it as it stands; null: nobody does. */
+  readonly endedAfterMs: number | null;
   /** When an operator wants it taken back, whatever has become of it; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -134,6 +136,7 @@ export function drawnSagas(
       key: `travel-${index + 1}`,
       atMs,
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
+      endedAfterMs: null,
       takenBackAtMs: null,
       words: [],
     };

@@ -257,7 +257,10 @@ export class SagaWatch {
         }
       }
       this.#noteBooking(booking, state, turn);
+      if (state === 'compensating' && booking.row.state === 'succeeded')
+        this.#standsAgain(booking, row, stored, bookings);
     }
+    if (stored.isTerminated) this.#checkSentNoMore(turn, bookings);
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
@@ -349,6 +352,24 @@ export class SagaWatch {
       if (isOwed && (remembered.settled.get(other.row.id) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
+    }
+  }
+
+  /** What takes it back was given up, and can be begun again at a later word: its saga was ended as it stood. */
+  #standsAgain({ subject, name }: Booking, row: KeptSaga, stored: Stored, bookings: readonly Booking[]): void {
+    const inverse = bookings.findLast(({ undoes }) => undoes === name);
+    const isOver = stored.isTerminated && inverse?.row.state === 'failed';
+    if (!isOver) this.#wrong('I9', `${subject} stands again, and what takes it back was not given up`);
+    this.#of(row).begun.delete(subject);
+    this.#course.tally.met('saga: an unsent inverse given up');
+  }
+
+  /** Once a saga is ended as it stands, nothing of it is sent that was not sent before. */
+  #checkSentNoMore(turn: SagaTurn, bookings: readonly Booking[]): void {
+    for (const { id, records } of turn.operations) {
+      if (!records.some(({ kind, attempt }) => kind === 'start' && attempt === 1)) continue;
+      const subject = bookings.find(({ row }) => row.id === id)?.subject ?? id;
+      this.#wrong('I10', `${subject} is started, and its saga was ended as it stood`);
     }
   }
 
@@ -601,12 +622,13 @@ export class SagaWatch {
     if (row.state === was) return;
     if (row.state === 'escalated') tally.met('saga: an operation escalated');
     if (undoes !== null && row.state === 'unknown') tally.met('saga: an inverse unknown');
-    if (undoes !== null && row.state === 'failed') tally.met('saga: an inverse refused');
     const change = turn.operations.find(({ id }) => id === row.id);
     const isToldSo = change?.records.some(
       ({ body }) => (decode(body) as { event?: string }).event === 'cancel.requested',
     );
-    if (isToldSo === true && row.state === 'failed') tally.met('saga: an unsent step given up');
+    if (row.state !== 'failed') return;
+    if (undoes === null && isToldSo === true) tally.met('saga: an unsent step given up');
+    if (undoes !== null && isToldSo !== true) tally.met('saga: an inverse refused');
   }
 
   /** What people said with this turn, and what became of it. */
@@ -780,11 +802,10 @@ export class SagaWatch {
       for (const id of remembered.settled.keys()) {
         if (!bookings.some((booking) => booking.row.id === id && hasEnded(booking))) remembered.settled.delete(id);
       }
-      for (const subject of remembered.begun) {
-        const name = orderOf(subject);
-        if (!bookings.some(({ undoes }) => undoes === name)) remembered.begun.delete(subject);
-      }
       this.#recallWords(name, remembered, kept, bookings);
+      for (const subject of remembered.begun) {
+        if (!isBegun(subject, remembered, bookings)) remembered.begun.delete(subject);
+      }
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
     }
@@ -887,6 +908,14 @@ function endOfJoinedIn({ entries }: Stored): Entry['endOfJoined'] {
 function joinedIn({ snapshot }: Kept): readonly string[] {
   // Written by the operation's chart.
   return (snapshot as unknown as { readonly context: { readonly joined: readonly string[] } }).context.joined;
+}
+
+/** It is being taken back, or was, or a person has decided about that; what takes it back was not only given up. */
+function isBegun(subject: string, { decided }: Remembered, bookings: readonly Booking[]): boolean {
+  const name = orderOf(subject);
+  const original = bookings.findLast((booking) => booking.subject === subject);
+  const isAsBefore = original?.row.state === 'succeeded' && !decided.has(subject);
+  return !isAsBefore && bookings.some(({ undoes }) => undoes === name);
 }
 
 function isUndoOf(subject: string, booking: string): boolean {

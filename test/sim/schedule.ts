@@ -82,6 +82,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       atMs,
       subject,
       terminatesAtMs: null,
+      endedAfterMs: null,
       takenBackAtMs: null,
       words: [],
       heard: () => {},
@@ -96,7 +97,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
     const told = (result: Told) => watch.told(subject, result);
     return {
       ...{ ...wish, definition: sharedAction, key: sharedBooking, subject, told, cancelled: () => {} },
-      ...{ terminatesAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
+      ...{ terminatesAtMs: null, endedAfterMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
     };
   });
   const ofSagas = sagas.wanted.map(

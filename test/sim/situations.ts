@@ -55,6 +55,7 @@ const ofSagas = [
   'saga: a step taken again by its chart',
   'saga: a late success of a branch that was left',
   'saga: an unsent step given up',
+  'saga: an unsent inverse given up',
   'saga: compensation waits for what is in doubt',
   'saga: several inverses at once',
   'saga: an inverse unknown',

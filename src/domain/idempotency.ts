@@ -75,6 +75,11 @@ export function undoKey(operation: string, givenUp = 0): string {
   return givenUp === 0 ? `undo ${operation}` : `undo ${operation}#${givenUp + 1}`;
 }
 
+/** The operation that the inverse of this key takes back; null: no inverse has it. */
+export function undoneBy(key: string): string | null {
+  return /^undo (op_[0-9A-Z]+)/.exec(key)?.[1] ?? null;
+}
+
 /** The id of a saga: `sg_` and 26 characters, from the same parts as an operation's under another prefix. */
 export function sagaId(scope: Scope): string {
   return `${SAGA_ID_PREFIX}${crockford(digest('sagacity.saga-id.v1', scope), 26)}`;

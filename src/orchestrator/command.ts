@@ -94,7 +94,7 @@ export async function compensateOperation(
   if (definition.compensate === null || !('operation' in definition.compensate)) {
     throw resolutionRefused(ref.id, `${action} declares no inverse.`, { action });
   }
-  if (isToBeTakenBack(row)) refuseFaultyInverse(memberOf(row, definitions));
+  if (isToBeTakenBack(row)) await refuseFaultyInverse(store, memberOf(row, definitions));
   const settledJoiners: string[] = [];
   for (const id of contextOf(fromStored(row)).joined) {
     const joiner = await store.readSaga({ tenant, id });
@@ -110,9 +110,10 @@ function isToBeTakenBack({ state, reason }: OperationRow): boolean {
   return state === 'succeeded' || (state === 'escalated' && reason === 'definition-fault');
 }
 
-/** What the inverse would be given is made once, and thrown away: the turn that begins it makes it again. */
-function refuseFaultyInverse(member: Member): void {
-  const { definition, birth } = inverseOf(member);
+/** What an inverse would be given that is not there yet is made and thrown away: the turn that begins it makes it again. */
+async function refuseFaultyInverse(store: Store, member: Member): Promise<void> {
+  const { ref, definition, birth } = inverseOf(member);
+  if ((await store.read(ref)) !== null) return;
   try {
     birth();
   } catch (error) {

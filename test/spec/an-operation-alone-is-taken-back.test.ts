@@ -6,6 +6,8 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Orchestrator, type Run, saga, type Schema, succeeded, typed } from 'sagacity';
+import type { Store, Turn } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import { mortal } from '../support/mortal-store.ts';
 import {
   type Habit,
@@ -307,6 +309,92 @@ describe('an operation whose inverse was at fault when it was to be begun', () =
     expect(await shop.kept()).toEqual(['payment', 'refund']);
   });
 });
+
+describe('an inverse that a process begins while another one finds that it cannot', () => {
+  const decision = { by: who.by, evidence: 'a call' };
+
+  /** The one that is sound is taken for dead while it records the inverse. */
+  async function begunLate(holds: (turn: Turn) => boolean = () => false) {
+    const { orchestrator, run } = await paid();
+    await orchestrator.stop();
+    const late = holding(shop.store, ({ birth }) => birth?.action === 'payment.refund');
+    const sound = await shop.open([shop.trade.pay], { store: late.store });
+    await refundOf(sound, run);
+    await late.held();
+    const slow = holding(shop.store, holds);
+    const faulty = await shop.open([broken(shop.trade, 'it throws')], { store: slow.store });
+    await shop.pass('5s');
+    return { faulty, run, late, slow };
+  }
+
+  test('is not sent when it is recorded after a person has decided that the effect stands', async () => {
+    const { faulty, run, late } = await begunLate();
+    const { seen } = await onlyDoubt(faulty);
+    await faulty.operator.resolve(run.id, 'left-standing', { ...decision, seen });
+
+    late.letGo();
+    await shop.pass('10m');
+
+    expect(await (await faulty.run(run.id)).status()).toBe('succeeded');
+    expect(await faulty.operator.doubts()).toEqual([]);
+    expect(await shop.kept()).toEqual(['payment']);
+  });
+
+  test('is not sent when it is recorded before they have decided, and they can decide', async () => {
+    const { faulty, run, late } = await begunLate();
+    late.letGo();
+    await shop.pass('10m');
+    const { seen } = await onlyDoubt(faulty);
+
+    await faulty.operator.resolve(run.id, 'taken-back', { ...decision, seen });
+    await shop.pass('10m');
+
+    expect(await (await faulty.run(run.id)).status()).toBe('compensated');
+    expect(await shop.kept()).toEqual(['payment']);
+  });
+
+  test('is followed up when it was sent before, and nobody can decide over it', async () => {
+    const { faulty, run, late, slow } = await begunLate(({ reason }) => reason === 'definition-fault');
+    await slow.held();
+    shop.hold('refund');
+    late.letGo();
+    await shop.pass('5s');
+    await shop.held('refund');
+    slow.letGo();
+    await shop.pass('1s');
+    const { seen } = await onlyDoubt(faulty);
+
+    const deciding = faulty.operator.resolve(run.id, 'left-standing', { ...decision, seen });
+
+    await expect(deciding).rejects.toMatchObject({
+      code: 'RESOLUTION_REFUSED',
+      message: expect.stringMatching(/was begun after all; command operator\.compensate/),
+    });
+    shop.letGo('refund');
+    await refundOf(faulty, run);
+    await shop.pass('2m');
+    expect(await (await faulty.run(run.id)).status()).toBe('compensated');
+    expect(await shop.kept()).toEqual(['payment', 'refund']);
+  });
+});
+
+/** A store that holds back the first turn for which `holds` is true, and whoever writes it. */
+function holding(store: Store, holds: (turn: Turn) => boolean) {
+  let isHeld = false;
+  let letGo = () => {};
+  const going = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const turn = async (given: Turn) => {
+    if (!isHeld && holds(given)) {
+      isHeld = true;
+      await going;
+    }
+    return store.turn(given);
+  };
+  const held = () => until(async () => (isHeld ? true : null), 'a turn to be held back');
+  return { store: overlay(store, { turn }), letGo: () => letGo(), held };
+}
 
 describe('what cannot be taken back', () => {
   test('is refused: it has no inverse', async () => {

@@ -63,7 +63,7 @@ export interface OperationContext {
   readonly code: string | null;
   /** Why it waits for a person, while it does. */
   readonly reason: EscalationReason | null;
-  /** What the person is asked about: the operation itself, or the inverse that was refused. */
+  /** What the person is asked about: the operation itself, or the inverse that was refused or could not be begun. */
   readonly escalatedFrom: 'operation' | 'compensation';
   /** The refusal of its inverse, kept beside everything else. */
   readonly inverseCode: string | null;
@@ -98,7 +98,11 @@ export type OperationEvent =
   | { readonly type: 'compensation.begun'; readonly unsettledJoiners: number }
   | { readonly type: 'compensation.succeeded' }
   | { readonly type: 'compensation.refused'; readonly code: string }
-  /** A person decided about an effect whose inverse was refused. */
+  /** Its inverse had no effect and is not sent any more: what it would have taken back stands. */
+  | { readonly type: 'compensation.givenUp' }
+  /** The definition makes it impossible to begin its inverse. */
+  | { readonly type: 'compensation.faulted' }
+  /** A person decided about an effect whose inverse was refused, or could not be begun. */
   | { readonly type: 'effect.takenBack' }
   | { readonly type: 'effect.leftStanding' };
 
@@ -252,6 +256,8 @@ const operation = setup({
     },
     mayLookUpAgain: ({ context }) => context.escalatedFrom === 'operation' && context.policy.lookup !== null,
     noJoinedSagaUnsettled: ({ event }) => event.type === 'compensation.begun' && event.unsettledJoiners === 0,
+    mayBeginInverseAgain: ({ context, event }) =>
+      context.reason === 'definition-fault' && event.type === 'compensation.begun' && event.unsettledJoiners === 0,
     concernsTheInverse: ({ context }) => context.escalatedFrom === 'compensation',
     concernsItself: ({ context }) => context.escalatedFrom === 'operation',
   },
@@ -289,6 +295,7 @@ const operation = setup({
       escalatedFrom: 'compensation' as const,
       inverseCode: event.type === 'compensation.refused' ? event.code : null,
     })),
+    escalateFault: assign({ reason: 'definition-fault' as const, escalatedFrom: 'compensation' as const }),
     deescalate: assign({ reason: null }),
     join: assign(({ context, event }) =>
       event.type === 'join.requested' && !context.joined.includes(event.saga)
@@ -462,6 +469,7 @@ export const operationMachine = operation.createMachine({
         'lookup.requested': { guard: 'mayLookUpAgain', target: 'reconciling', actions: ['deescalate', 'askAtOnce'] },
         'cancel.requested': { actions: 'learn' },
         'join.requested': { guard: 'concernsItself', actions: 'join' },
+        'compensation.begun': { guard: 'mayBeginInverseAgain', target: 'compensating', actions: 'deescalate' },
         'effect.takenBack': { guard: 'concernsTheInverse', target: 'compensated', actions: 'deescalate' },
         'effect.leftStanding': { guard: 'concernsTheInverse', target: 'succeeded', actions: 'deescalate' },
       },
@@ -481,6 +489,8 @@ export const operationMachine = operation.createMachine({
       on: {
         'compensation.succeeded': 'compensated',
         'compensation.refused': { target: 'escalated', actions: 'escalateInverse' },
+        'compensation.faulted': { target: 'escalated', actions: 'escalateFault' },
+        'compensation.givenUp': 'succeeded',
       },
     },
 

@@ -35,6 +35,11 @@ export function errorRecord(thrown: unknown): ErrorRecord {
   return causes.length === 0 ? summaryOf(thrown) : { ...summaryOf(thrown), causes: causes.map(summaryOf) };
 }
 
+/** What is told of a definition whose own code threw this. */
+export function faultOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'its own code threw something that is no error';
+}
+
 /** Breadth first, so that a long list of errors does not push out the direct cause; each thing once, so that it ends. */
 function causesOf(thrown: unknown): readonly unknown[] {
   const found: unknown[] = [thrown];

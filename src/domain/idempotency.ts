@@ -70,9 +70,14 @@ export function stepKey({
   return JSON.stringify([saga, key, step]);
 }
 
-/** The key of the inverse of an operation: there is one ever. */
-export function undoKey(operation: string): string {
-  return `undo ${operation}`;
+/** The key of the inverse of an operation. Another one follows only what was given up and certainly had no effect. */
+export function undoKey(operation: string, givenUp = 0): string {
+  return givenUp === 0 ? `undo ${operation}` : `undo ${operation}#${givenUp + 1}`;
+}
+
+/** The operation that the inverse of this key takes back; null: no inverse has it. */
+export function undoneBy(key: string): string | null {
+  return /^undo (op_[0-9A-Z]+)/.exec(key)?.[1] ?? null;
 }
 
 /** The id of a saga: `sg_` and 26 characters, from the same parts as an operation's under another prefix. */

@@ -253,8 +253,9 @@ function beginCompensation(kernel: Kernel, row: KernelRow, settledJoiners: reado
   }
   const open = contextOf(row).joined.filter((id) => !settledJoiners.includes(id));
   if (open.length > 0) return refused(row, `sagas that have joined it are not settled: ${open.join(', ')}`);
-  if (stateOf(row) !== 'succeeded') return refused(row, `it is ${stateOf(row)}, not succeeded`);
-  return taken(step(kernel, row, { type: 'compensation.begun', unsettledJoiners: 0 }));
+  const event: OperationEvent = { type: 'compensation.begun', unsettledJoiners: 0 };
+  if (!kernel.accepts(row, asEvent(event))) return refused(row, `it is ${stateOf(row)}, not succeeded`);
+  return taken(step(kernel, row, event));
 }
 
 function join(kernel: Kernel, row: KernelRow, event: OperationEvent): Applied {

@@ -29,6 +29,8 @@ export interface Member {
   readonly ref: OperationRef;
   readonly definition: Operation;
   readonly idempotencyKey: string;
+  /** The operation alone that it takes back; null: it takes none back, or that is a saga's. */
+  readonly undoes: string | null;
   /** As recorded; decoded anew for every call, so that nobody who holds a copy can change what is sent. */
   readonly input: Json;
   readonly createdAt: number;

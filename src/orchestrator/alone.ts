@@ -1,8 +1,14 @@
-/** An operation that stands alone, as an aggregate: its row is its own fence, and its only member is itself. */
+/**
+ * An operation that stands alone, as an aggregate: its row is its own fence, and its only member is itself. What takes it
+ * back is another one, so that each looks at the other: it is over when its inverse is, and the inverse is sent only if,
+ * once it is recorded, the operation is still being taken back. A birth that comes late, when a person has decided
+ * otherwise, then has no effect.
+ */
 
 import { decode } from '../domain/codec.ts';
+import { faultOf } from '../domain/error-record.ts';
 import { definitionMissing } from '../domain/errors.ts';
-import { operationId, scopeOf, undoKey } from '../domain/idempotency.ts';
+import { operationId, scopeOf, undoKey, undoneBy } from '../domain/idempotency.ts';
 import { isSettled } from '../domain/operation-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
@@ -33,10 +39,13 @@ export class OperationAlone implements Aggregate {
   readonly members: ReadonlyMap<string, Member>;
   readonly #member: Member;
   readonly #kernel: Kernel;
+  /** Of an inverse: what it takes back was seen to be waiting for it. */
+  readonly #isWanted: boolean;
 
-  constructor(member: Member, kernel: Kernel) {
+  constructor(member: Member, kernel: Kernel, isWanted = false) {
     this.#member = member;
     this.#kernel = kernel;
+    this.#isWanted = isWanted;
     this.members = new Map([[member.ref.id, member]]);
   }
 
@@ -44,22 +53,29 @@ export class OperationAlone implements Aggregate {
     return this.#member.ref;
   }
 
-  /** While it is being taken back, its inverse is an operation of its own, and looked at. */
+  /** While it is being taken back, its inverse is looked at; and before an inverse is sent, what it takes back. */
   get timers(): readonly Timer[] {
-    const { row, dueAt } = this.#member;
-    return stateOf(row) === 'compensating' ? [{ name: 'inverse', generation: 0, dueAt: dueAt ?? 0, looks: true }] : [];
+    const other = this.#looksAt();
+    return other === null ? [] : [{ name: other.id, generation: 0, dueAt: this.#member.dueAt ?? 0, looks: true }];
+  }
+
+  #looksAt(): OperationRef | null {
+    const { ref, row, undoes } = this.#member;
+    if (stateOf(row) === 'compensating') return inverseOf(this.#member).ref;
+    const isUnsent = stateOf(row) === 'pending' && contextOf(row).history.attempts.length === 0;
+    return undoes !== null && isUnsent && !this.#isWanted ? { tenant: ref.tenant, id: undoes } : null;
   }
 
   advance(happening: Happening, moment: Moment): Made | null {
-    if (happening.type === 'seen') return this.#advanceInverse(happening.others, moment);
+    if (happening.type === 'seen') return this.#see(happening.others, moment);
     const what = asOperation(happening);
     return what === null ? null : this.#advance(what, moment);
   }
 
   async look(store: Pick<Store, 'read'>): Promise<Others> {
-    const { id } = inverseOf(this.#member);
-    const inverse = await store.read({ tenant: this.ref.tenant, id });
-    return { operations: new Map([[id, inverse]]), sagas: new Map() };
+    const other = this.#looksAt();
+    const operations = other === null ? [] : [[other.id, await store.read(other)] as const];
+    return { operations: new Map(operations), sagas: new Map() };
   }
 
   read(store: Pick<Store, 'read'>): Promise<OperationRow | null> {
@@ -70,22 +86,46 @@ export class OperationAlone implements Aggregate {
     // What has the id of an operation is one.
     const { dueAt, sendBy, windowEndsAt, revision, turn } = row as OperationRow;
     const seen = seenOf({ revision, turn });
-    return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, seen }, this.#kernel);
+    return new OperationAlone({ ...this.#member, dueAt, sendBy, windowEndsAt, seen }, this.#kernel, this.#isWanted);
   }
 
-  /** How its inverse stands is told to it; one that is missing is begun, after this turn and once by its identity. */
-  #advanceInverse({ operations }: Others, moment: Moment): Made | null {
-    if (stateOf(this.#member.row) !== 'compensating') return null;
-    const inverse = inverseOf(this.#member);
-    const row = operations.get(inverse.id) ?? null;
-    const isOver = row !== null && (row.state === 'succeeded' || row.state === 'failed');
-    const ageMs = row === null ? 0 : moment.now - row.createdAt;
+  #see({ operations }: Others, moment: Moment): Made | null {
+    const other = this.#looksAt();
+    if (other === null || !operations.has(other.id)) return null;
+    const row = operations.get(other.id) ?? null;
+    return this.#member.undoes === other.id ? this.#seeOriginal(row, moment) : this.#seeInverse(row, moment);
+  }
+
+  /** It is sent only to who waits for it. */
+  #seeOriginal(original: OperationRow | null, moment: Moment): Made | null {
+    if (original?.state === 'compensating') {
+      return new OperationAlone(this.#member, this.#kernel, true).#advance({ type: 'released' }, moment);
+    }
+    const why = { undoes: this.#member.undoes, state: original?.state ?? null };
+    return this.#advance({ type: 'told', event: { type: 'cancel.requested' }, why }, moment);
+  }
+
+  /** How its inverse stands is told to it; one that is missing is begun. */
+  #seeInverse(row: OperationRow | null, moment: Moment): Made | null {
+    if (row === null) return this.#beginInverse(inverseOf(this.#member), moment);
+    const isOver = row.state === 'succeeded' || row.state === 'failed';
     const what: OperationHappening = isOver
       ? { type: 'told', event: endOfInverse(fromStored(row)), why: { inverse: row.id } }
       : { type: 'released' };
-    const made = this.#advance(what, moment, ageMs);
-    if (made === null || row !== null) return made;
-    return { ...made, begins: [inverse.newborn(this.#kernel)] };
+    return this.#advance(what, moment, moment.now - row.createdAt);
+  }
+
+  /** After this turn, and once by its identity. What the definition makes impossible is for a person to decide. */
+  #beginInverse({ ref, definition, birth }: Inverse, moment: Moment): Made | null {
+    let identified: Birth;
+    try {
+      identified = birth();
+    } catch (error) {
+      const why = { action: definition.action, inverse: ref.id, fault: faultOf(error) };
+      return this.#advance({ type: 'told', event: { type: 'compensation.faulted' }, why }, moment);
+    }
+    const made = this.#advance({ type: 'released' }, moment);
+    return made === null ? null : { ...made, begins: [newOperation(definition, ref, identified, this.#kernel)] };
   }
 
   /** `inverseAgeMs`: how old its inverse is, as far as it has been looked at. */
@@ -114,7 +154,8 @@ export class OperationAlone implements Aggregate {
       wakes: joinersToWake(member.row, made.row, ref.tenant),
       changes: [ref],
       turn: (as) => ({ ...turnOf(ref, member, made, as), birth: null, was: as.was, dueInMs: waitMs }),
-      after: (receipt, turn) => new OperationAlone(writtenMember(member, made, receipt, turn), this.#kernel),
+      after: (receipt, turn) =>
+        new OperationAlone(writtenMember(member, made, receipt, turn), this.#kernel, this.#isWanted),
     };
   }
 }
@@ -123,22 +164,27 @@ export class OperationAlone implements Aggregate {
 const INVERSE_PAUSE_MS = 1_000;
 const INVERSE_PAUSE_MAX_MS = 60_000;
 
-/** The inverse of an operation that stands alone: an operation like any other, of which there is one. */
-function inverseOf({ ref, definition, input, row }: Member) {
+/** What takes back an operation that stands alone: an operation like any other, of which there is one. */
+interface Inverse {
+  readonly ref: OperationRef;
+  readonly definition: Operation;
+  /** What is recorded of it. Throws what makes that impossible: the author's code, or a value that cannot be kept. */
+  readonly birth: () => Birth;
+}
+
+export function inverseOf({ ref, definition, input, row }: Member): Inverse {
   const { compensate } = definition;
   if (compensate === null || !('operation' in compensate)) {
     throw new Error(`${definition.action} has no inverse, and ${ref.id} is being taken back.`);
   }
   const inverse = compensate.operation;
   const scope = scopeOf(ref.tenant, inverse.action, undoKey(ref.id));
-  const id = operationId(scope);
   return {
-    id,
-    newborn: (kernel: Kernel): Newborn => {
+    ref: { tenant: ref.tenant, id: operationId(scope) },
+    definition: { ...inverse, policy: { ...inverse.policy, inverse: true } },
+    birth: () => {
       const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-      const ofInverse = { ...inverse, policy: { ...inverse.policy, inverse: true } };
-      const birth = birthOf(scope, inverse, acceptedNow(inverse, given));
-      return newOperation(ofInverse, { tenant: ref.tenant, id }, birth, kernel);
+      return birthOf(scope, inverse, acceptedNow(inverse, given));
     },
   };
 }
@@ -148,7 +194,8 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
   return {
     kind: 'operation',
     ref,
-    startsAtMost: 1,
+    // An inverse looks first at what it takes back.
+    startsAtMost: definition.policy.inverse ? 0 : 1,
     born({ slots, factsOf }) {
       const times = { createdAt: 0, sendBy: null, windowEndsAt: null };
       const made = birth(kernel, definition.policy, factsOf(times), slots > 0);
@@ -160,7 +207,8 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
         turn: (as) => ({ ...turnOf(ref, null, made, as), birth: identified, was: null, dueInMs: waitMs }),
         after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;
-          const member = { ref, definition, idempotencyKey, input, createdAt: receipt.now, ...noTimes };
+          const undoes = undoneAlone(made.row, identified.key);
+          const member = { ref, definition, idempotencyKey, undoes, input, createdAt: receipt.now, ...noTimes };
           return new OperationAlone(writtenMember(member, made, receipt, turn), kernel);
         },
       };
@@ -206,12 +254,18 @@ function turnOf(
 export function memberOf(row: OperationRow, definitions: ReadonlyMap<string, Operation>, dueAt = row.dueAt): Member {
   const definition = definitions.get(row.action);
   if (definition === undefined) throw definitionMissing(row.action, false);
-  const { tenant, id, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt } = row;
+  const { tenant, id, saga, key, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt } = row;
+  const undoes = saga === null ? undoneAlone(fromStored(row), key) : null;
   return {
     ref: { tenant, id },
+    undoes,
     ...{ definition, idempotencyKey, input, createdAt, sendBy, windowEndsAt, dueAt, seen: seenOf(row) },
     row: fromStored(row),
   };
+}
+
+function undoneAlone(row: KernelRow, key: string): string | null {
+  return contextOf(row).policy.inverse ? undoneBy(key) : null;
 }
 
 function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: AnyReceipt, turn: string): Member {

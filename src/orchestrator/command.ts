@@ -5,13 +5,22 @@
 
 import type { Duration } from '../domain/duration.ts';
 import { encode } from '../domain/codec.ts';
-import { definitionMissing, inputInvalid, resolutionRefused, sagaNotFound, signalRefused } from '../domain/errors.ts';
+import {
+  definitionInvalid,
+  definitionMissing,
+  inputInvalid,
+  isSagacityError,
+  resolutionRefused,
+  sagaNotFound,
+  signalRefused,
+} from '../domain/errors.ts';
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import { isLibraryEvent } from '../kernel/lint-saga.ts';
-import type { OperationRef, SagaRow, Store } from '../ports/store.ts';
-import { addressed } from './aggregate.ts';
+import type { OperationRef, OperationRow, SagaRow, Store } from '../ports/store.ts';
+import { addressed, type Member } from './aggregate.ts';
+import { inverseOf, memberOf } from './alone.ts';
 import {
   type Cancelled,
   cancelledBy,
@@ -53,7 +62,7 @@ export async function cancelSaga(
   return cancelledBy(answer);
 }
 
-/** Ends a saga as it stands: nothing more is begun, and nothing is taken back. What was sent is still found out. */
+/** Ends a saga as it stands: nothing more is sent, no inverse either. What was sent is still found out. */
 export function terminateSaga(commanding: Commanding, ref: OperationRef, instruction: Instruction): Promise<Decided> {
   return decided(commanding, ref, 'terminate', instruction);
 }
@@ -63,7 +72,10 @@ export function compensateSaga(commanding: Commanding, ref: OperationRef, instru
   return decided(commanding, ref, 'compensate', instruction);
 }
 
-/** Takes back what an operation that stands alone did, by its inverse. */
+/**
+ * Takes back what an operation that stands alone did, by its inverse. Rejects with DEFINITION_INVALID, and nothing is
+ * written, when the inverse could not be begun.
+ */
 export async function compensateOperation(
   deciding: Deciding,
   ref: OperationRef,
@@ -82,6 +94,7 @@ export async function compensateOperation(
   if (definition.compensate === null || !('operation' in definition.compensate)) {
     throw resolutionRefused(ref.id, `${action} declares no inverse.`, { action });
   }
+  if (isToBeTakenBack(row)) await refuseFaultyInverse(store, memberOf(row, definitions));
   const settledJoiners: string[] = [];
   for (const id of contextOf(fromStored(row)).joined) {
     const joiner = await store.readSaga({ tenant, id });
@@ -90,6 +103,31 @@ export async function compensateOperation(
   const said = { kind: 'compensate-operation', by, reason, settledJoiners } as const;
   const answer = await handOverAndWait(deciding, { ...addressed(row, said), about: ref }, within);
   return decidedBy(ref, answer);
+}
+
+/** The word will be heeded: it has succeeded, or is to be taken back and its inverse could not be begun. */
+function isToBeTakenBack({ state, reason }: OperationRow): boolean {
+  return state === 'succeeded' || (state === 'escalated' && reason === 'definition-fault');
+}
+
+/** What an inverse would be given that is not there yet is made and thrown away: the turn that begins it makes it again. */
+async function refuseFaultyInverse(store: Store, member: Member): Promise<void> {
+  const { ref, definition, birth } = inverseOf(member);
+  if ((await store.read(ref)) !== null) return;
+  try {
+    birth();
+  } catch (error) {
+    const { action } = member.definition;
+    const inverse = definition.action;
+    // What the author's code throws may tell parameters; it is the cause, and no part of the message.
+    const why = isSagacityError(error) ? error.message : 'compensate.input threw, or its schema did.';
+    throw definitionInvalid(
+      `Operation ${member.ref.id} cannot be taken back, since its inverse ${inverse} cannot be given its input: ${why}`,
+      `Nothing was changed. Repair compensate.input of ${action}, or the input of ${inverse}, and command it again.`,
+      { id: member.ref.id, action, inverse },
+      error,
+    );
+  }
 }
 
 async function decided(

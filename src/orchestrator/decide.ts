@@ -9,6 +9,7 @@ import { type ErrorFacts, inputInvalid, resolutionRefused } from '../domain/erro
 import type { Json } from '../domain/json.ts';
 import { isOutcome, type NotApplied, type Settling, type Succeeded } from '../domain/outcome.ts';
 import type { Operation } from '../define/operation.ts';
+import type { OperationEvent } from '../../machines/operation.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { OperationRef, OperationRow, Store } from '../ports/store.ts';
 import type { HandoverAnswer } from './advance.ts';
@@ -71,12 +72,35 @@ export function decreed(id: string, outcome: Settling | NotApplied | EffectDecid
  * is in flight, or the decision contradicts what is proven.
  */
 export function resolve(deciding: Deciding, ref: OperationRef, outcome: Decreed, decision: Decision): Promise<Decided> {
-  return decide(deciding, ref, decision, async ({ action }) =>
-    typeof outcome !== 'string' && outcome.type === 'succeeded'
-      ? usable(ref.id, deciding.definitions.get(action), outcome)
-      : outcome,
-  );
+  return decide(deciding, ref, decision, async (row) => {
+    if (typeof outcome === 'string') await refuseOverInverse(deciding.store, row);
+    return typeof outcome !== 'string' && outcome.type === 'succeeded'
+      ? usable(ref.id, deciding.definitions.get(row.action), outcome)
+      : outcome;
+  });
 }
+
+/**
+ * An inverse that could not be begun here may have been begun by another process all the same. Read after the operation
+ * was escalated: one that is recorded later is not sent any more.
+ */
+async function refuseOverInverse(store: Store, row: OperationRow): Promise<void> {
+  if (row.reason !== 'definition-fault') return;
+  const { tenant, id } = row;
+  for (const { body } of await store.records(row)) {
+    // Record bodies are objects of the orchestrator's own making.
+    const { event, inverse } = body as { event?: string; inverse?: string };
+    const begun = event === faulted && inverse !== undefined ? await store.read({ tenant, id: inverse }) : null;
+    if (begun === null || begun.state === 'failed') continue;
+    throw resolutionRefused(
+      id,
+      `its inverse ${begun.id} was begun after all; command operator.compensate, and it is followed up.`,
+      { inverse: begun.id },
+    );
+  }
+}
+
+const faulted: OperationEvent['type'] = 'compensation.faulted';
 
 /** The success with its output as it is stored. A person is told at once what of it cannot be kept. */
 async function usable(

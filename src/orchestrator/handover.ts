@@ -68,7 +68,7 @@ export interface CompensationVerdict extends Omit<Verdict, 'kind' | 'outcome'> {
   readonly effect: 'taken-back' | 'left-standing';
 }
 
-/** A saga is to end as it stands: nothing more is done, and nothing taken back. */
+/** A saga is to end as it stands: nothing more is sent, be it a step or an inverse. */
 export interface Termination extends Omit<Cancellation, 'kind'> {
   readonly kind: 'terminate';
 }

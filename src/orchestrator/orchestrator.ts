@@ -215,7 +215,7 @@ export interface Operator<Fixed extends boolean = boolean> {
   ): Promise<readonly EscalatedSaga[]>;
   /**
    * Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. Of one whose inverse was
-   * refused, a person says that they took it back by hand, or that it is left standing.
+   * refused, or could not be begun, a person says that they took it back by hand, or that it is left standing.
    */
   resolve(
     id: string,
@@ -235,10 +235,15 @@ export interface Operator<Fixed extends boolean = boolean> {
    * Takes back what a settled saga or an operation that stands alone did, as far as there are inverses; that it is durable
    * does not say that it is done yet. Of a saga that is being taken back and waits for what is in doubt, it takes back
    * meanwhile what is proven. Rejects with RESOLUTION_REFUSED for what has not succeeded, for an operation without an
-   * inverse, of a saga, or joined by a saga that is open.
+   * inverse, of a saga, or joined by a saga that is open; with DEFINITION_INVALID, and nothing is changed, when the
+   * inverse of an operation that stands alone cannot be given its input. One that waits for a person because of that
+   * (`definition-fault`) goes on being taken back.
    */
   compensate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
-  /** Ends a saga as it stands, and takes nothing back. */
+  /**
+   * Ends a saga as it stands: nothing more is sent, be it a step or an inverse, and what an inverse that was not sent would
+   * have taken back stands. What was sent is found out, and then it is terminated. `compensate` can take it back later.
+   */
   terminate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Asks the provider once more about an escalated operation. */
   lookUp(id: string, decision: Decision & ForTenant<Fixed>): Promise<Decided>;

@@ -9,14 +9,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { operationId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
+import { faultOf } from '../domain/error-record.ts';
 import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
+import { proof } from '../domain/policy.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
+import type { OperationEvent } from '../../machines/operation.ts';
 import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
@@ -104,7 +107,7 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
     if (isSagacityError(error, 'DEFINITION_INVALID')) throw error;
     const { name, version } = now.saga;
     // The kernel says where it failed, and the author's code why.
-    const why = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
+    const why = faultOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
     throw definitionInvalid(
       `Saga ${name} cannot begin: ${why}`,
       'Nothing is stored; repair its first step, context or entry.',
@@ -112,10 +115,6 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
       error,
     );
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'its own code threw something that is no error';
 }
 
 /** The turn that follows from what happened, or null when it came too late to change anything. */
@@ -287,17 +286,25 @@ class Making {
       if (undoes === null || entry.isTold || entry.settledAs === null) continue;
       const { code } = contextOf(member.row);
       const why = { inverse: entry.id, ...(code === null ? {} : { code }) };
-      this.#advance(undoes, { type: 'told', event: endOfInverse(member.row), why });
+      const isGivenUp = wasGivenUp(member.row);
+      const event: OperationEvent = isGivenUp ? { type: 'compensation.givenUp' } : endOfInverse(member.row);
+      this.#advance(undoes, { type: 'told', event, why });
       this.#amend(entry.id, { isTold: true });
+      // It stands as before, and can be taken back at a later word.
+      if (isGivenUp) this.#amend(undoes, { compensationBegun: false });
     }
   }
 
-  /** What nobody waits for is not sent any more, if that can be proven without. What may have been sent is followed up. */
+  /**
+   * What nobody waits for is not sent any more, if that can be proven without; inverses neither, once the saga ends as it
+   * stands. What may have been sent is followed up.
+   */
   #giveUpUnsent(): void {
     const { compensation, isTerminated } = this.#course;
     for (const { entry, member } of this.#ledger()) {
-      const isWaitedFor = compensation === null && !isTerminated && !entry.isLeft;
-      if (isWaitedFor || entry.undoes !== null || stateOf(member.row) !== 'pending') continue;
+      const isForward = entry.undoes === null;
+      const isWaitedFor = !isTerminated && (!isForward || (compensation === null && !entry.isLeft));
+      if (isWaitedFor || stateOf(member.row) !== 'pending') continue;
       const before = this.#changes.get(entry.id);
       const taken = this.#advance(entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: {} });
       const after = this.#changes.get(entry.id);
@@ -432,8 +439,9 @@ class Making {
       const member = id === null ? undefined : this.#memberOf(id);
       return member !== undefined && stateOf(member.row) === 'compensated';
     };
-    return this.#course.entries
-      .filter(({ undoes }) => isTakenBack(undoes))
+    return this.#ledger()
+      .filter(({ entry: { undoes }, member }) => isTakenBack(undoes) && !wasGivenUp(member.row))
+      .map(({ entry }) => entry)
       .toSorted(inOrderOfSettling)
       .map(({ step }) => step);
   }
@@ -447,7 +455,8 @@ class Making {
     if (row === undefined || input === undefined) return;
     const inverse = compensate.operation;
     const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-    this.#bear(inverse, given, undoKey(entry.id), { step: entry.step, actor: null, undoes: entry.id });
+    const givenUp = this.#course.entries.filter(({ undoes }) => undoes === entry.id).length;
+    this.#bear(inverse, given, undoKey(entry.id, givenUp), { step: entry.step, actor: null, undoes: entry.id });
     this.#advance(entry.id, {
       type: 'told',
       event: { type: 'compensation.begun', unsettledJoiners: 0 },
@@ -678,7 +687,7 @@ class Making {
       this.#effects.splice(0, this.#effects.length, ...effects);
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
-      const message = messageOf(error);
+      const message = faultOf(error);
       this.#course = { ...course, fault: { message, times, timer } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;
@@ -865,6 +874,12 @@ function lookPauseMs({ operations, sagas }: Others, now: number): number {
 
 function inOrderOfSettling(a: Entry, b: Entry): number {
   return (a.settledAs ?? 0) - (b.settledAs ?? 0);
+}
+
+/** Of an inverse: its saga ended as it stood before it had any effect. */
+function wasGivenUp(row: KernelRow): boolean {
+  const { history, policy } = contextOf(row);
+  return stateOf(row) === 'failed' && history.cancelled && proof(history, policy).type === 'without-effect';
 }
 
 /** It is looked up, and the time comes when an absence proves that it has not happened. */

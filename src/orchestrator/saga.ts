@@ -312,6 +312,7 @@ function memberAfter(
     ref: { tenant: ref.tenant, id },
     definition,
     idempotencyKey: before?.idempotencyKey ?? birth?.providerKey ?? '',
+    undoes: null,
     input: before?.input ?? birth?.input ?? null,
     ...{ seen, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), row },
   };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { operationId, providerKey, scopeOf } from '../../src/domain/idempotency.ts';
+import { operationId, providerKey, scopeOf, stepKey, undoKey, undoneBy } from '../../src/domain/idempotency.ts';
 import './seed.ts';
 
 describe('the ids of an operation', () => {
@@ -37,6 +37,24 @@ describe('the ids of an operation', () => {
         expect(operationId(scopeOf(...one))).not.toBe(operationId(scopeOf(...other)));
       }),
     );
+  });
+});
+
+describe('the key of an inverse', () => {
+  const operation = operationId(scopeOf('shop-1', 'payment.capture', 'order-17'));
+
+  test.each([0, 1, 2])('names what it takes back, also after %i others were given up', (givenUp) => {
+    expect(undoneBy(undoKey(operation, givenUp))).toBe(operation);
+  });
+
+  test('is another one after each that was given up, and no other key names anything', () => {
+    expect([0, 1, 2].map((givenUp) => undoKey(operation, givenUp))).toEqual([
+      `undo ${operation}`,
+      `undo ${operation}#2`,
+      `undo ${operation}#3`,
+    ]);
+    expect(undoneBy('order-17')).toBeNull();
+    expect(undoneBy(stepKey({ saga: 'undo', key: operation, step: 'money' }))).toBeNull();
   });
 });
 

@@ -92,6 +92,8 @@ const events: KernelEvent[] = [
   { type: 'compensation.begun', unsettledJoiners: 1 },
   { type: 'compensation.succeeded' },
   { type: 'compensation.refused', code: 'already shipped' },
+  { type: 'compensation.faulted' },
+  { type: 'compensation.givenUp' },
   { type: 'effect.takenBack' },
   { type: 'effect.leftStanding' },
 ];

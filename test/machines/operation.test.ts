@@ -952,6 +952,42 @@ describe('an effect that is taken back', () => {
     expect([operation.told, operation.inverseCode]).toEqual([state, 'already-shipped']);
   });
 
+  test.each<[string, OperationEvent, string]>([
+    ['taken back by hand', { type: 'effect.takenBack' }, 'compensated'],
+    ['left standing', { type: 'effect.leftStanding' }, 'succeeded'],
+    ['taken back again', compensate, 'compensating'],
+  ])('whose inverse cannot be begun is %s by a person', async (_, event, state) => {
+    const operation = await compensating();
+    await operation.tell({ type: 'compensation.faulted' });
+    const asked = operation.told;
+
+    await operation.tell(happened, wasRefused, didNotHappen, { type: 'lookup.requested' });
+    await operation.tell({ type: 'compensation.begun', unsettledJoiners: 1 });
+    const unmoved = operation.told;
+    await operation.tell(event);
+
+    expect([asked, unmoved]).toEqual(['escalated: definition-fault', 'escalated: definition-fault']);
+    expect(operation.told).toBe(state);
+  });
+
+  test('stands again when its inverse was given up, and can be taken back later', async () => {
+    const operation = await compensating();
+
+    await operation.tell({ type: 'compensation.givenUp' });
+    const stands = operation.told;
+    await operation.tell(compensate);
+
+    expect([stands, operation.told]).toEqual(['succeeded', 'compensating']);
+  });
+
+  test('and whose inverse was refused is not taken back again: there is one inverse ever', async () => {
+    const operation = await compensating();
+
+    await operation.tell({ type: 'compensation.refused', code: 'already-shipped' }, compensate);
+
+    expect(operation.told).toBe('escalated: inverse-failed');
+  });
+
   test.each<OperationEvent>([{ type: 'effect.takenBack' }, { type: 'effect.leftStanding' }])(
     'is not asked about while the operation itself waits for a person ($type)',
     async (event) => {
@@ -1108,9 +1144,11 @@ const promised: readonly string[] = [
   'escalated -> pending', // a person: it did not happen
   'escalated -> reconciling', // a person: look again
   'escalated -> compensated', // a person: taken back by hand
+  'escalated -> compensating', // a person: taken back, now that its inverse can be begun
   'succeeded -> compensating',
   'compensating -> compensated',
-  'compensating -> escalated',
+  'compensating -> escalated', // its inverse was refused, or cannot be begun
+  'compensating -> succeeded', // its inverse was given up, without any effect
 ];
 
 describe('the chart as a table', () => {
@@ -1218,12 +1256,15 @@ describe('the chart as a table', () => {
       escalated    | lookup.requested       | mayLookUpAgain               | reconciling
       escalated    | cancel.requested       |                              | (stays)
       escalated    | join.requested         | concernsItself               | (stays)
+      escalated    | compensation.begun     | mayBeginInverseAgain         | compensating
       escalated    | effect.takenBack       | concernsTheInverse           | compensated
       escalated    | effect.leftStanding    | concernsTheInverse           | succeeded
       succeeded    | compensation.begun     | noJoinedSagaUnsettled        | compensating
       succeeded    | join.requested         |                              | (stays)
       compensating | compensation.succeeded |                              | compensated
-      compensating | compensation.refused   |                              | escalated"
+      compensating | compensation.refused   |                              | escalated
+      compensating | compensation.faulted   |                              | escalated
+      compensating | compensation.givenUp   |                              | succeeded"
     `);
   });
 
@@ -1300,10 +1341,13 @@ const verdicts = fc.constantFrom<OperationEvent>(
   { type: 'lookup.requested' },
   { type: 'effect.takenBack' },
   { type: 'effect.leftStanding' },
+  compensate,
 );
 const inverses = fc.constantFrom<OperationEvent>(
   { type: 'compensation.succeeded' },
   { type: 'compensation.refused', code: 'already-shipped' },
+  { type: 'compensation.faulted' },
+  { type: 'compensation.givenUp' },
 );
 const odd = fc.oneof(
   {

@@ -18,6 +18,8 @@ const happenings: Readonly<Record<string, string>> = {
   'compensation.begun': 'taking back',
   'compensation.succeeded': 'taken back',
   'compensation.refused': 'not taken back',
+  'compensation.faulted': 'at fault',
+  'compensation.givenUp': 'given up',
   'effect.takenBack': 'verdict',
   'effect.leftStanding': 'verdict',
   '': 'always',

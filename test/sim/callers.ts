@@ -26,6 +26,8 @@ export interface Wish {
   readonly terminatesAtMs: number | null;
   /** When its customer wants it cancelled for sure; null: at no time. */
   readonly cancelledAtMs: number | null;
+  /** How long after its cancellation an operator ends it as it stands; null: nobody does. */
+  readonly endedAfterMs: number | null;
   /** When an operator wants it taken back; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -198,7 +200,12 @@ export class Caller {
     process.orchestrator
       .cancel(id, { tenant: this.#wish.tenant, by: 'the customer', reason: 'ordered twice', within: 2_000 })
       .then(
-        ({ status }) => this.#wish.cancelled(status),
+        ({ status }) => {
+          this.#wish.cancelled(status);
+          const { endedAfterMs } = this.#wish;
+          if (status !== 'accepted' || endedAfterMs === null) return;
+          this.#course.agenda.after(endedAfterMs, () => this.#instruct('terminate'));
+        },
         (error: unknown) => {
           const isOfSaga = this.#wish.isShared && isSagacityError(error, 'INPUT_INVALID');
           if (isOfSaga || isExpected(error) || this.#isGone(error)) return;
@@ -242,11 +249,17 @@ export class Caller {
       ...{ tenant: this.#wish.tenant, by: 'the operator', reason: 'the shop closes', within: 2_000 },
     }).catch((error: unknown) => {
       const isLate = isSagacityError(error, 'RESOLUTION_REFUSED');
+      if (this.#wish.isShared && this.#isOfDefinition(error)) {
+        this.#course.tally.met('saga: what stands alone is not taken back, since its definition is at fault');
+        // Another process may have another definition.
+        const { agenda, chance } = this.#course;
+        return agenda.after(chance.between(500, 4_000), () => this.#instruct(what));
+      }
       if (!isLate && !isExpected(error) && !this.#isGone(error)) this.#course.violated(what, messageOf(error));
     });
   }
 
-  /** The first step cannot be begun by a process that is broken: its input throws, or is one that no store keeps. */
+  /** A process that is broken cannot begin the first step, or an inverse: its input throws, or no store keeps it. */
   #isOfDefinition(error: unknown): boolean {
     return isSagacityError(error, 'DEFINITION_INVALID') && this.#course.plan.sagas.brokenAt !== null;
   }

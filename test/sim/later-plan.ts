@@ -50,7 +50,41 @@ function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {
     chance.is(0.45) ? takenBackLater : null,
     chance.is(0.35) ? broken : null,
   ];
-  return news.reduce<Plan>((bent, bend) => bend?.(bent, chance) ?? bent, plan);
+  const bent = news.reduce<Plan>((before, bend) => bend?.(before, chance) ?? before, plan);
+  if (bent.sagas.alone.length > 0 && chance.is(0.75)) return brokenAlone(bent, chance);
+  return chance.is(0.15) ? endedAmidst(bent, chance) : bent;
+}
+
+/**
+ * Customers change their minds, what takes their sagas back has to wait, and somebody ends them as they stand; some are
+ * taken back all the same later.
+ */
+function endedAmidst(plan: Plan, chance: Chance): Plan {
+  const wanted = plan.sagas.wanted.map(
+    (one): WantedSaga => ({
+      ...one,
+      endedAfterMs: chance.logBetween(1, 5_000),
+      takenBackAtMs: chance.is(0.5) ? one.atMs + chance.between(10_000, 60_000) : null,
+    }),
+  );
+  const promised = plan.sagas.promised.map((one) =>
+    one.action === inverseOf(one.action) ? { ...one, pauseMs: 5_000, attempts: 4 } : one,
+  );
+  const rates = { ...plan.rates, ...calm, cancel: 0.9, 'not-applied': 0.5, 'slow-reply': 0.2, crash: 0.02 };
+  return { ...plan, concurrency: 1, events: 800, rates, sagas: { ...plan.sagas, promised, wanted } };
+}
+
+/**
+ * What stands alone is taken back before any saga could join it, and some of the processes that hear of that cannot make
+ * what its inverse is given.
+ */
+function brokenAlone(plan: Plan, chance: Chance): Plan {
+  const { sagas } = plan;
+  const alone = sagas.alone.map((one) => ({ ...one, atMs: 0, takenBackAtMs: chance.logBetween(300, 20_000) }));
+  const wanted = sagas.wanted.map((one) => ({ ...one, atMs: one.atMs + 30_000 }));
+  const many = { workers: Math.max(2, plan.workers), exclusive: false, sharedWaker: true, events: 1_000 };
+  const rates = { ...plan.rates, ...calm, crash: 0.05, 'crash-at-a-call': 0.01, decision: 0.7 };
+  return brokenIn({ ...plan, ...many, rates, sagas: { ...sagas, alone, wanted } }, 'an inverse', chance);
 }
 
 /** Where every saga can be broken. */
@@ -83,8 +117,6 @@ function wordsFor({ atMs }: WantedSaga, chance: Chance): readonly Word[] {
 
 /** Some processes have definitions that are at fault, until everything is repaired. */
 function broken(plan: Plan, chance: Chance): Plan {
-  // Nobody is told of an operation alone whose inverse cannot be given its input.
-  if (plan.sagas.alone.length > 0) return plan;
   const isAsked = plan.sagas.shapes.some(({ written }) => written === 'asking');
   if (isAsked && chance.is(0.7)) return brokenIn(plan, chance.oneOf(['a guard', 'an assignment']), chance);
   return brokenIn(plan, chance.is(0.7) ? chance.oneOf(frequentPlaces) : chance.oneOf(places), chance);

@@ -2,7 +2,7 @@
  * The people on call. They read the list of doubts, look at the provider's ledger when nothing about the order can
  * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late, because
  * what they read in the list is some time ago. Of an effect whose inverse was refused they say that they took it back by
- * hand, or that it stands; of a saga whose step was refused after the pivot they state the output, or have the step taken
+ * hand, or that it stands; of one whose inverse could not be begun also that it is to be begun again; of a saga whose step was refused after the pivot they state the output, or have the step taken
  * again. Where a saga that is to be taken back waits for what is in doubt, they have the
  * rest of it taken back meanwhile.
  */
@@ -85,14 +85,26 @@ export class Persons {
     said.catch((error: unknown) => this.#failed('decide', error));
   }
 
-  /** Its inverse was refused: whatever the person does about it is done elsewhere. */
+  /** Its inverse was refused, or could not be begun: whatever the person does about it is done elsewhere. */
   #decideEffect(process: Process, { id, ...row }: Kept, decision: Decision & { readonly tenant: string }): void {
     const { chance } = this.#course;
+    if (row.reason === 'definition-fault' && chance.is(0.5)) return this.#takeBackAgain(process, { id, ...row });
     const effect = chance.is(0.5) ? 'taken-back' : 'left-standing';
     this.#course.tell('person', `decides ${subjectOfRow(row)}: ${effect}`);
     process.orchestrator.operator
       .resolve(id, effect, decision)
       .catch((error: unknown) => this.#failed('decide', error));
+  }
+
+  /** In the hope that this process has another definition. */
+  #takeBackAgain({ orchestrator }: Process, { id, ...row }: Kept): void {
+    this.#course.tell('person', `has ${subjectOfRow(row)} taken back again`);
+    orchestrator.operator
+      .compensate(id, { tenant: row.tenant, by: 'the person on call', reason: 'it is mended', within: 3_000 })
+      .catch((error: unknown) => {
+        // This process has it as well.
+        if (!isSagacityError(error, 'DEFINITION_INVALID')) this.#failed('compensate', error);
+      });
   }
 
   /** Sagas that wait since a step was refused after the pivot. */
@@ -188,5 +200,5 @@ const LONGEST_MS = 10_000;
 function isLeftByItsInverse({ reason, snapshot }: Kept): boolean {
   // Written by the operation's chart.
   const { context } = snapshot as unknown as { readonly context: { readonly escalatedFrom: string } };
-  return reason === 'inverse-failed' && context.escalatedFrom === 'compensation';
+  return context.escalatedFrom === 'compensation' && (reason === 'inverse-failed' || reason === 'definition-fault');
 }

@@ -51,6 +51,8 @@ export interface WantedSaga {
   readonly terminatesAtMs: number | null;
   /** When its customer wants it cancelled for sure; null: only where customers often do. */
   readonly cancelledAtMs: number | null;
+  /** How long after it has heard that it is cancelled an operator ends it as it stands; null: nobody does. */
+  readonly endedAfterMs: number | null;
   /** When an operator wants it taken back, whatever has become of it; null: nobody does. */
   readonly takenBackAtMs: number | null;
   /** What its chart is told from outside. */
@@ -133,6 +135,7 @@ export function drawnSagas(chance: Chance, count: number, promise: Promising): S
       atMs,
       terminatesAtMs: chance.is(0.08) ? atMs + chance.logBetween(10, 60_000) : null,
       cancelledAtMs: null,
+      endedAfterMs: null,
       takenBackAtMs: null,
       words: [],
     };

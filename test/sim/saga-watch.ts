@@ -274,7 +274,10 @@ export class SagaWatch {
         }
       }
       this.#noteBooking(booking, state, turn);
+      if (state === 'compensating' && booking.row.state === 'succeeded')
+        this.#standsAgain(booking, row, stored, bookings);
     }
+    if (stored.isTerminated) this.#checkSentNoMore(turn, bookings);
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
@@ -368,6 +371,24 @@ export class SagaWatch {
       if (isOwed && (remembered.settled.get(other.row.id) ?? 0) > place) {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
+    }
+  }
+
+  /** What takes it back was given up, and can be begun again at a later word: its saga was ended as it stood. */
+  #standsAgain({ subject, name }: Booking, row: KeptSaga, stored: Stored, bookings: readonly Booking[]): void {
+    const inverse = bookings.findLast(({ undoes }) => undoes === name);
+    const isOver = stored.isTerminated && inverse?.row.state === 'failed';
+    if (!isOver) this.#wrong('I9', `${subject} stands again, and what takes it back was not given up`);
+    this.#of(row).begun.delete(subject);
+    this.#course.tally.met('saga: an unsent inverse given up');
+  }
+
+  /** Once a saga is ended as it stands, nothing of it is sent that was not sent before. */
+  #checkSentNoMore(turn: SagaTurn, bookings: readonly Booking[]): void {
+    for (const { id, records } of turn.operations) {
+      if (!records.some(({ kind, attempt }) => kind === 'start' && attempt === 1)) continue;
+      const subject = bookings.find(({ row }) => row.id === id)?.subject ?? id;
+      this.#wrong('I10', `${subject} is started, and its saga was ended as it stood`);
     }
   }
 
@@ -655,12 +676,13 @@ export class SagaWatch {
     if (row.state === was) return;
     if (row.state === 'escalated') tally.met('saga: an operation escalated');
     if (undoes !== null && row.state === 'unknown') tally.met('saga: an inverse unknown');
-    if (undoes !== null && row.state === 'failed') tally.met('saga: an inverse refused');
     const change = turn.operations.find(({ id }) => id === row.id);
     const isToldSo = change?.records.some(
       ({ body }) => (decode(body) as { event?: string }).event === 'cancel.requested',
     );
-    if (isToldSo === true && row.state === 'failed') tally.met('saga: an unsent step given up');
+    if (row.state !== 'failed') return;
+    if (undoes === null && isToldSo === true) tally.met('saga: an unsent step given up');
+    if (undoes !== null && isToldSo !== true) tally.met('saga: an inverse refused');
   }
 
   /** What people said with this turn, and what became of it. */
@@ -839,11 +861,10 @@ export class SagaWatch {
       for (const id of remembered.settled.keys()) {
         if (!bookings.some((booking) => booking.row.id === id && hasEnded(booking))) remembered.settled.delete(id);
       }
-      for (const subject of remembered.begun) {
-        const name = orderOf(subject);
-        if (!bookings.some(({ undoes }) => undoes === name)) remembered.begun.delete(subject);
-      }
       this.#recallWords(name, remembered, kept, bookings);
+      for (const subject of remembered.begun) {
+        if (!isBegun(subject, remembered, bookings)) remembered.begun.delete(subject);
+      }
       remembered.cancelled = 'no';
       remembered.refusedToCancel = false;
       remembered.metOther = kept === undefined ? 0 : (storedIn(kept).fault?.times ?? 0);
@@ -970,6 +991,14 @@ function joinedIn({ snapshot }: Kept): readonly string[] {
   return (snapshot as unknown as { readonly context: { readonly joined: readonly string[] } }).context.joined;
 }
 
+/** It is being taken back, or was, or a person has decided about that; what takes it back was not only given up. */
+function isBegun(subject: string, { decided }: Remembered, bookings: readonly Booking[]): boolean {
+  const name = orderOf(subject);
+  const original = bookings.findLast((booking) => booking.subject === subject);
+  const isAsBefore = original?.row.state === 'succeeded' && !decided.has(subject);
+  return !isAsBefore && bookings.some(({ undoes }) => undoes === name);
+}
+
 function isUndoOf(subject: string, booking: string): boolean {
   return undoneBy(orderOf(subject)) === booking;
 }
@@ -998,9 +1027,10 @@ function hasEnded({ row: { state } }: Pick<Booking, 'row'>): boolean {
   return isSettled(state) || state === 'compensating';
 }
 
-/** Its inverse is under way, or was refused. */
+/** Its inverse is under way, or was refused, or could not be begun. */
 function isUndone({ row: { state, reason } }: Pick<Booking, 'row'>): boolean {
-  return state === 'compensating' || (state === 'escalated' && reason === 'inverse-failed');
+  const isAsked = reason === 'inverse-failed' || reason === 'definition-fault';
+  return state === 'compensating' || (state === 'escalated' && isAsked);
 }
 
 /** How it ends is open. */

@@ -83,6 +83,7 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
       subject,
       terminatesAtMs: null,
       cancelledAtMs: null,
+      endedAfterMs: null,
       takenBackAtMs: null,
       words: [],
       heard: () => {},
@@ -98,7 +99,15 @@ function wishesOf({ wanted, sagas }: Plan, watch: Watch): readonly Wish[] {
     const told = (result: Told) => watch.told(subject, result);
     return {
       ...{ ...wish, definition, key, subject, told, cancelled: () => {} },
-      ...{ terminatesAtMs: null, cancelledAtMs: null, words: [], heard: () => {}, isShared: true, isRead: false },
+      ...{
+        terminatesAtMs: null,
+        cancelledAtMs: null,
+        endedAfterMs: null,
+        words: [],
+        heard: () => {},
+        isShared: true,
+        isRead: false,
+      },
     };
   });
   const ofSagas = sagas.wanted.map(

@@ -263,6 +263,9 @@ export class Watch {
     }
     if (turn.records.some(isAssumed)) tally.met('fail-over: a lost start assumed');
     if (row.reason === 'timeline-changed') tally.met('fail-over: a person was asked');
+    if (row.reason === 'definition-fault' && this.#course.plan.sagas.brokenAt !== 'an inverse') {
+      this.#wrong('I10', `the inverse of ${subjectOfRow(row)} is said to be at fault, and its definition is sound`);
+    }
     if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
     if (before !== null) this.#noteArrows(turn, before, row);
     for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);

@@ -101,6 +101,31 @@ const arrange = {
     await shop.held('release');
     return arranged;
   },
+  async 'an inverse without a slot'(): Promise<Arranged> {
+    shop = await sagaShop();
+    const selling = approval(shop.trade, { within: '900ms' });
+    const orchestrator = await shop.open([selling], { concurrency: 1 });
+    const run = await orchestrator.submit(selling, order);
+    await sagaReached(run, 'waiting');
+    shop.hold('authorisation');
+    await orchestrator.submit(selling, { orderId: 'order-1' });
+    await shop.held('authorisation');
+    await orchestrator.signal(run.id, { type: 'rejected' }, { eventId: 'event-1' });
+    return { orchestrator, run };
+  },
+  async 'an inverse that waits to be tried again'() {
+    return begun(purchase, async () => {
+      await shop.provider.calls(['decline'], 'payment');
+      await shop.provider.calls(['busy409'], 'release');
+    });
+  },
+  async 'an inverse that was lost on its way'() {
+    return begun(purchase, async () => {
+      await shop.provider.calls(['decline'], 'payment');
+      await shop.provider.calls(['drop'], 'release');
+      await shop.provider.lookups(['lookup500'], 'release');
+    });
+  },
 } satisfies Readonly<Record<string, () => Promise<Arranged>>>;
 
 type Situation = keyof typeof arrange;
@@ -132,7 +157,7 @@ interface End {
   readonly answer: 'accepted' | 'too-late';
   readonly kept: readonly string[];
   /** Where it was given up for another reason already. */
-  readonly cause?: { readonly step: string; readonly code: string };
+  readonly cause?: { readonly step: string | null; readonly code: string };
 }
 
 const half = {
@@ -156,6 +181,9 @@ const ends: Readonly<Record<Situation, End>> = {
   'a pivot that was lost on its way': whole,
   'a pivot that has succeeded': { ...sold, answer: 'too-late' },
   'a compensation in flight': { ...half, cause: { step: 'payment', code: 'declined' } },
+  'an inverse without a slot': { ...half, kept: ['authorisation', 'void'], cause: { step: null, code: 'rejected' } },
+  'an inverse that waits to be tried again': { ...half, cause: { step: 'payment', code: 'declined' } },
+  'an inverse that was lost on its way': { ...half, cause: { step: 'payment', code: 'declined' } },
 };
 
 // The keys are those of the record above.
@@ -323,6 +351,94 @@ describe('a saga that is ended as it stands in the midst of being taken back', (
     expect(kept).toEqual(['authorisation', 'reservation', 'release']);
     expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'payment', code: 'declined' } });
     expect(await shop.kept()).toEqual([...kept, 'void']);
+  });
+});
+
+const first = { kept: ['authorisation'], undoes: 'payment.authorise', inverse: 'void', later: ['void'] } as const;
+const last = {
+  ...({ kept: ['authorisation', 'reservation'], undoes: 'stock.reserve', inverse: 'release' } as const),
+  later: ['release', 'void'],
+};
+
+describe.each([
+  { situation: 'an inverse without a slot' as const, ...first },
+  { situation: 'an inverse that waits to be tried again' as const, ...last },
+  { situation: 'an inverse that was lost on its way' as const, ...last },
+])('a saga with $situation that is ended as it stands', ({ situation, kept, undoes, inverse, later }) => {
+  async function ended() {
+    const { orchestrator, run } = await arrange[situation]();
+    await orchestrator.operator.terminate(run.id, who);
+    letAllGo();
+    await shop.pass('5m');
+    return { orchestrator, run };
+  }
+
+  async function stories(run: SagaRun, action: string) {
+    return (await run.history()).filter(({ operation }) => operation?.action === action);
+  }
+
+  test('does not send it any more, and what it would have taken back stands, as the history says', async () => {
+    const { orchestrator, run } = await ended();
+
+    expect(await now(run)).toEqual({ status: 'terminated' });
+    expect(await shop.kept()).toEqual(kept);
+    expect(await orchestrator.operator.doubts()).toEqual([]);
+    const row = await shop.store.readSaga(run);
+    const standing = new Set(row?.operations.filter(({ state }) => state === 'succeeded').map(({ action }) => action));
+    expect(standing).toContain(undoes);
+    const told = (await stories(run, undoes)).flatMap(({ facts }) => facts['event'] ?? []);
+    expect(told.slice(-2)).toEqual(['compensation.begun', 'compensation.givenUp']);
+  });
+
+  test('can be taken back later all the same, and each of it once', async () => {
+    const { orchestrator, run } = await ended();
+
+    await orchestrator.operator.compensate(run.id, who);
+    await shop.pass('5m');
+
+    expect(await run.status()).toBe('compensated');
+    expect(await shop.kept()).toEqual([...kept, ...later]);
+    expect(await orchestrator.operator.doubts()).toEqual([]);
+  });
+
+  test('is ended so as often as that is said, and taken back when it is not', async () => {
+    const { orchestrator, run } = await ended();
+    for (let times = 0; times < 2; times += 1) {
+      await shop.provider.calls(['busy409'], inverse);
+      await orchestrator.operator.compensate(run.id, who);
+      await shop.rest();
+      await orchestrator.operator.terminate(run.id, who);
+      await shop.pass('1m');
+    }
+    const meanwhile = await shop.kept();
+
+    await orchestrator.operator.compensate(run.id, who);
+    await shop.pass('5m');
+
+    expect(meanwhile).toEqual(kept);
+    expect(await run.status()).toBe('compensated');
+    expect(await shop.kept()).toEqual([...kept, ...later]);
+  });
+});
+
+describe('a saga that is ended as it stands while nobody knows of an inverse', () => {
+  test('finds out that it has taken back, and says so', async () => {
+    const { orchestrator, run } = await begun(purchase, async () => {
+      await shop.provider.calls(['decline'], 'payment');
+      await shop.provider.calls(['do+drop'], 'release');
+      await shop.provider.lookups(['lookup500'], 'release');
+    });
+
+    await orchestrator.operator.terminate(run.id, who);
+    await shop.pass('5m');
+
+    expect(await now(run)).toEqual({ status: 'terminated' });
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'release']);
+    const row = await shop.store.readSaga(run);
+    expect(row?.operations.map(({ action, state }) => [action, state])).toContainEqual([
+      'stock.reserve',
+      'compensated',
+    ]);
   });
 });
 

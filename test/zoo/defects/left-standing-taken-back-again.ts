@@ -11,8 +11,8 @@ export const defect: Defect = {
     },
     {
       file: 'src/orchestrator/saga-turn.ts',
-      find: 'this.#bear(inverse, given, undoKey(entry.id),',
-      replace: 'this.#bear(inverse, given, `${entry.compensationBegun} ${undoKey(entry.id)}`,',
+      find: 'this.#bear(inverse, given, undoKey(entry.id, givenUp),',
+      replace: 'this.#bear(inverse, given, `${entry.compensationBegun} ${undoKey(entry.id, givenUp)}`,',
     },
   ],
 };

@@ -7,8 +7,9 @@
  */
 
 import { type AnyStateMachine, assign, setup } from 'xstate';
+import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
-import type { Chain, Part, Saga, Step } from '../src/define/saga-flow.ts';
+import type { Chain, Part, Saga, Sleep, Step } from '../src/define/saga-flow.ts';
 import { inert } from './actors.ts';
 
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
@@ -72,7 +73,7 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     output: ({ event }: { event: { output?: unknown } }) => event.output,
   } as const;
   const actions = [...actionsIn(chain.parts), 'compensate'];
-  const written = words(Object.fromEntries(actions.map((action) => [action, inert])));
+  const written = words(Object.fromEntries(actions.map((action) => [action, inert])), delaysIn(chain.parts));
   // XState reads the types of states from literals, and these are made from data: the kernel's lint looks at them.
   return written.createMachine(config as never) as unknown as AnyStateMachine;
 }
@@ -87,19 +88,38 @@ function known({ input, outputs }: SagaContext): Record<string, unknown> {
 }
 
 function actionsIn(parts: readonly Part[]): string[] {
+  return partsIn(parts).flatMap((part) => (part.type === 'step' ? part.operation.action : []));
+}
+
+/** Of the sleeps whose length is made from what is known by then. */
+function delaysIn(parts: readonly Part[]): Delays {
+  return Object.fromEntries(
+    partsIn(parts).flatMap((part) => {
+      if (part.type !== 'sleep') return [];
+      const { name, pauseMs } = part;
+      return typeof pauseMs === 'number' ? [] : [[name, ({ context }: Moment) => pauseMs(known(context))]];
+    }),
+  );
+}
+
+type Delays = Readonly<Record<string, (moment: Moment) => number>>;
+
+/** All parts, with those that stand in others. */
+function partsIn(parts: readonly Part[]): readonly Part[] {
   return parts.flatMap((part) =>
-    part.type === 'step' ? part.operation.action : Object.values(part.branches).flatMap(actionsIn),
+    part.type === 'parallel' ? [part, ...Object.values(part.branches).flatMap(partsIn)] : [part],
   );
 }
 
 type Moment = { readonly context: SagaContext };
 
 /** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
-function words(actors: Readonly<Record<string, typeof inert>>) {
+function words(actors: Readonly<Record<string, typeof inert>>, delays: Delays) {
   return setup({
     // XState takes types by example; these values are never read.
     types: { context: {} as SagaContext, events: {} as SagaEvent, input: {} as SagaInput },
     actors,
+    delays,
     guards: {
       saysSucceeded: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'succeeded',
       saysNotApplied: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'not-applied',
@@ -158,7 +178,22 @@ const waysBack = {
 };
 
 function statesOf(part: Part, place: Place): States {
-  return part.type === 'step' ? stepStates(part, place) : { [part.name]: parallelState(part.branches, place) };
+  switch (part.type) {
+    case 'step':
+      return stepStates(part, place);
+    case 'sleep':
+      return { [part.name]: sleepState(part, place) };
+    case 'parallel':
+      return { [part.name]: parallelState(part.branches, place) };
+  }
+}
+
+function sleepState({ name, pauseMs }: Sleep, { next }: Place): object {
+  const isFixed = typeof pauseMs === 'number';
+  return {
+    description: isFixed ? `Waits for ${formatDuration(pauseMs)}.` : 'Waits for as long as is made of what is known.',
+    after: { [isFixed ? pauseMs : name]: { target: next } },
+  };
 }
 
 function parallelState(branches: Readonly<Record<string, readonly Part[]>>, { next, back }: Place): object {

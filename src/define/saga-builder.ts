@@ -7,7 +7,7 @@
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } from './saga-flow.ts';
 import { isFunction, refuseUnless } from './option-kinds.ts';
-import { type Given, parallelOf, type Place, pivotOf, stepOf, withPart } from './saga-parts.ts';
+import { type Given, parallelOf, type Place, pivotOf, sleepOf, stepOf, withPart } from './saga-parts.ts';
 
 /** A saga whose flow is a chain, with the verbs that make it longer. Its own members are those of every saga. */
 export class SagaBuilder implements SagaParts {
@@ -42,6 +42,10 @@ export class SagaBuilder implements SagaParts {
 
   parallel(...given: Given): SagaBuilder {
     return this.#with(parallelOf(this.#place, given, openBranch));
+  }
+
+  sleep(...given: Given): SagaBuilder {
+    return this.#with(sleepOf(this.#place, given));
   }
 
   output(make: unknown): Saga {
@@ -85,6 +89,10 @@ class Branch {
 
   parallel(...given: Given): Branch {
     return this.#with(parallelOf(this.#place, given, openBranch));
+  }
+
+  sleep(...given: Given): Branch {
+    return this.#with(sleepOf(this.#place, given));
   }
 
   /** For callers without a compiler, who would only read that it is not a function. */

@@ -6,6 +6,7 @@
  * unreadably; what a step costs the compiler is held down by a test.
  */
 
+import type { Duration } from '../domain/duration.ts';
 import type { StepCode } from '../domain/operation-state.ts';
 import type { CompensateOption, Operation, Undo } from './operation.ts';
 import type { Chain, OnFailed, Saga, SagaCause, SagaCode, SagaParts, SagaTypes } from './saga-flow.ts';
@@ -121,6 +122,19 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     Flat<Refusals & AllOf<Branches, 'refusals'>>,
     Way
   >;
+
+  /**
+   * Waits between two parts, for a time that is written down or made from what is known by then. It is kept as a due
+   * time by the database's clock: late after a restart rather than lost, never early, and as long as up to a hundred
+   * years. Before the pivot a cancellation or the deadline of the saga ends it.
+   *
+   * @example
+   * .sleep('returns', '14d')
+   */
+  sleep<const Name extends string>(
+    name: NewName<Name, Before & Own>,
+    pause: Duration | ((known: Known<Input, Before & Own>) => Duration),
+  ): Grown<Of, Input, Before, Own, Refusals, Way>;
 }
 
 interface SagaOf<Name extends string, Submitted> {

@@ -74,7 +74,7 @@ export interface Chain {
   readonly output: ((known: Record<string, unknown>) => unknown) | null;
 }
 
-export type Part = Step | Parallel;
+export type Part = Step | Sleep | Parallel;
 
 export interface Step {
   readonly type: 'step';
@@ -86,6 +86,14 @@ export interface Step {
   readonly compensate: Compensation | null;
   /** What a proven refusal leads to: `compensate` up to and including the pivot, one of the others after it. */
   readonly onFailed: 'compensate' | OnFailed;
+}
+
+/** A pause between two parts. */
+export interface Sleep {
+  readonly type: 'sleep';
+  readonly name: string;
+  /** Milliseconds, or what makes them of the same as a step's input. */
+  readonly pauseMs: number | ((known: Record<string, unknown>) => number);
 }
 
 /** What can follow from a refusal after the pivot: a person is asked, or the saga goes on without the output. */

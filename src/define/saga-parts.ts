@@ -4,13 +4,14 @@
  * the compiler refuses is refused here too, for callers without one.
  */
 
+import { type Duration, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { type Compensation, isOperation, type Operation } from './operation.ts';
 import { refuseBadCompensate } from './operation-options.ts';
 import { isFunction, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import type { Recovery } from './saga-chain.ts';
-import type { OnFailed, Parallel, Part, Step } from './saga-flow.ts';
+import type { OnFailed, Parallel, Part, Sleep, Step } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
 
@@ -68,6 +69,14 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
     );
   }
   return Object.freeze({ ...target, compensate: null, onFailed: 'compensate' });
+}
+
+export function sleepOf(place: Place, [name, pause]: Given): Sleep {
+  const subject = begin(place, 'sleep', name);
+  // What is no duration is refused by its reader, at once or, of a function, when the chart comes there.
+  const read = (duration: unknown) => milliseconds(duration as Duration, `the pause of ${subject.called}`);
+  const pauseMs = typeof pause === 'function' ? (known: object) => read(pause(known)) : read(pause);
+  return Object.freeze({ type: 'sleep', name: subject.name, pauseMs });
 }
 
 /** `open` makes what the author's function is given, and `partsOf` reads what it returned: null when it was another's. */

@@ -134,7 +134,8 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   const steps = new Map<string, SagaStep>();
   const walk = (part: Part): void => {
     if (part.type === 'parallel') for (const branch of Object.values(part.branches)) branch.forEach(walk);
-    else steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
+    if (part.type === 'step')
+      steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
   };
   parts.forEach(walk);
   return steps;

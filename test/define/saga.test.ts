@@ -40,7 +40,7 @@ function refusalOf(define: () => unknown): SagacityError {
 }
 
 type Verb = (...given: unknown[]) => Untyped;
-type Untyped = { readonly [Name in 'step' | 'pivot' | 'parallel' | 'output']: Verb };
+type Untyped = { readonly [Name in 'step' | 'pivot' | 'parallel' | 'sleep' | 'choose' | 'output']: Verb };
 
 /** The builder as it is without its types. */
 function untyped(from: object = begin()): Untyped {
@@ -58,7 +58,7 @@ const pay = ['payment', authorisePayment, give] as const;
 
 function namesOf(parts: readonly Part[]): unknown[] {
   return parts.map((part) =>
-    part.type === 'step'
+    part.type !== 'parallel'
       ? part.name
       : {
           [part.name]: Object.fromEntries(Object.entries(part.branches).map(([name, inner]) => [name, namesOf(inner)])),
@@ -114,11 +114,10 @@ describe('a saga written as a chain', () => {
 
   test('says of each step how it is taken back, and what its refusal leads to', () => {
     const said = (parts: readonly Part[]): [string, Compensation | null, string][] =>
-      parts.flatMap((part) =>
-        part.type === 'step'
-          ? [[part.name, part.compensate, part.onFailed]]
-          : Object.values(part.branches).flatMap((inner) => said(inner)),
-      );
+      parts.flatMap((part) => {
+        if (part.type === 'step') return [[part.name, part.compensate, part.onFailed]];
+        return part.type === 'parallel' ? Object.values(part.branches).flatMap((inner) => said(inner)) : [];
+      });
 
     expect(said(fulfilment.flow.parts)).toEqual([
       ['address', { none: 'it only asks' }, 'compensate'],
@@ -374,7 +373,7 @@ describe('the name of a part', () => {
     ],
   ])('is refused when it is that of %s', (_, define) => {
     expect(refusalOf(define).message).toBe(
-      'Saga fulfilment has two parts named payment. Steps, parallels and branches have one name each, wherever they ' +
+      'Saga fulfilment has two parts named payment. Steps, sleeps, parallels and branches have one name each, wherever they ' +
         'stand: rename one of them.',
     );
   });
@@ -391,6 +390,31 @@ describe('the name of a part', () => {
     const named = untyped().step('запас', authorisePayment, give).step('paiement_2', authorisePayment, give);
 
     expect(isSaga(named)).toBe(true);
+  });
+});
+
+describe('a sleep', () => {
+  test('is a part of the chain, with its length in milliseconds', () => {
+    const { flow } = begin().sleep('returns', '14d');
+
+    expect(flow.parts).toEqual([{ type: 'sleep', name: 'returns', pauseMs: 14 * 86_400_000 }]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ['without a length', () => untyped().sleep('rest'), 'the pause of sleep rest of saga fulfilment: a value of type undefined is not a duration'],
+    ['of no length of time', () => untyped().sleep('rest', 'soon'), '"soon"'],
+    ['that is negative', () => untyped().sleep('rest', -1), 'is negative'],
+    ['whose name is a word of the library', () => untyped().sleep('waiting', '1s'), 'a word of the library'],
+    [
+      'named as a step',
+      () =>
+        untyped()
+          .step(...pay)
+          .sleep('payment', '1s'),
+      'has two parts named payment',
+    ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
   });
 });
 

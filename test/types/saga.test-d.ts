@@ -154,6 +154,15 @@ describe('a step', () => {
     }));
   });
 
+  test('after a sleep sees what was there before it, as the sleep does', () => {
+    const late = fulfilment
+      .sleep('rest', ({ input, payment }) => input.lines.length + payment.paymentId.length)
+      .step('last', bookCourier, ({ payment }) => ({ address: payment.paymentId }));
+
+    expectTypeOf<keyof TypesOf<typeof late>['output']>().not.toEqualTypeOf<'rest'>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
   test('in a branch that may have failed is optional after it', () => {
     const late = fulfilment.parallel('late', (branch) => ({
       one: branch.step('first', bookCourier, address, { onFailed: 'continue' }),
@@ -458,6 +467,19 @@ describe('what does not compile around steps', () => {
     begin.pivot('capture', capturePayment, paymentId, released);
     // @ts-expect-error a branch has no way back of its own
     begin.parallel('p', (branch) => ({ a: branch.pivot('capture', capturePayment, paymentId) }));
+  });
+
+  test('a sleep without a length, of no length, or under a taken name', () => {
+    // @ts-expect-error for how long?
+    begin.sleep('rest');
+    // @ts-expect-error a duration is milliseconds or a text with its unit
+    begin.sleep('rest', '2 weeks');
+    // @ts-expect-error nothing later has happened yet
+    begin.sleep('rest', ({ zone }) => zone);
+    // @ts-expect-error a step has that name
+    fulfilment.sleep('payment', '1d');
+    // @ts-expect-error a sleep leaves no output
+    begin.sleep('rest', '1d').output(({ rest }) => rest);
   });
 
   test('branches that are none', () => {

@@ -47,7 +47,7 @@ export interface SagaChain<
   ): Saga<Name, Input, Output, CauseBy<Refusals>, Submitted>;
 }
 
-/** A chain within a `parallel`: it sees what came before the parallel, and its own steps. */
+/** A chain within a `parallel` or a `choose`: it sees what came before that, and its own steps. */
 export interface SagaBranch<Input, Before, Own, Refusals, Way extends Recovery>
   extends BranchOf<Own, Refusals>,
     StepVerbs<null, Input, Before, Own, Refusals, Way> {}
@@ -119,6 +119,29 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     Input,
     Before,
     Flat<Own & AllOf<Branches, 'outputs'>>,
+    Flat<Refusals & AllOf<Branches, 'refusals'>>,
+    Way
+  >;
+
+  /**
+   * One of several branches: `pick` says its name from what is known by then. A branch that was given back as it is has
+   * nothing to do. What comes next sees the outputs of every branch, each of which may be missing.
+   *
+   * @example
+   * .choose('delivery', ({ input }) => (input.isUrgent ? 'express' : 'standard'), (branch) => ({
+   *   express: branch.step('courier', bookCourier, ({ input }) => ({ address: input.address })),
+   *   standard: branch,
+   * }))
+   */
+  choose<const Name extends string, Branches extends Readonly<Record<string, BranchOf<unknown, unknown>>>>(
+    name: NewName<Name, Before & Own>,
+    pick: (known: Known<Input, Before & Own>) => keyof NoInfer<Branches>,
+    branches: (branch: SagaBranch<Input, Before & Own, {}, {}, Way>) => Branches,
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    Flat<Own & Partial<AllOf<Branches, 'outputs'>>>,
     Flat<Refusals & AllOf<Branches, 'refusals'>>,
     Way
   >;

@@ -74,7 +74,7 @@ export interface Chain {
   readonly output: ((known: Record<string, unknown>) => unknown) | null;
 }
 
-export type Part = Step | Sleep | Parallel;
+export type Part = Step | Sleep | Parallel | Choose;
 
 export interface Step {
   readonly type: 'step';
@@ -103,6 +103,16 @@ export type OnFailed = 'escalate' | 'continue';
 export interface Parallel {
   readonly type: 'parallel';
   readonly name: string;
+  readonly branches: Readonly<Record<string, readonly Part[]>>;
+}
+
+/** Chains of which one is taken. */
+export interface Choose {
+  readonly type: 'choose';
+  readonly name: string;
+  /** Gets what a step's input gets, and says the name of a branch. */
+  readonly pick: (known: Record<string, unknown>) => unknown;
+  /** One that is empty has nothing to do. */
   readonly branches: Readonly<Record<string, readonly Part[]>>;
 }
 

@@ -154,6 +154,25 @@ describe('a step', () => {
     }));
   });
 
+  test('after a choose sees what may not have been taken as what may be missing', () => {
+    const late = fulfilment
+      .choose(
+        'way',
+        ({ payment }) => (payment.paymentId === '' ? 'far' : 'near'),
+        (branch) => ({
+          far: branch.step('trip', bookCourier, ({ payment }) => ({ address: payment.paymentId })),
+          near: branch,
+        }),
+      )
+      .step('last', bookCourier, ({ trip }) => {
+        expectTypeOf(trip).toEqualTypeOf<{ tracking: string } | undefined>();
+        return { address: trip?.tracking ?? '' };
+      });
+
+    expectTypeOf<TypesOf<typeof late>['output']['trip']>().toEqualTypeOf<{ tracking: string } | undefined>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
   test('after a sleep sees what was there before it, as the sleep does', () => {
     const late = fulfilment
       .sleep('rest', ({ input, payment }) => input.lines.length + payment.paymentId.length)
@@ -480,6 +499,47 @@ describe('what does not compile around steps', () => {
     fulfilment.sleep('payment', '1d');
     // @ts-expect-error a sleep leaves no output
     begin.sleep('rest', '1d').output(({ rest }) => rest);
+  });
+
+  test('a choose that picks what is no branch, sees too much, or has a pivot', () => {
+    begin.choose(
+      'way',
+      // @ts-expect-error there is no such branch
+      () => 'far',
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      // @ts-expect-error any text may be no branch
+      ({ input }) => input.address,
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      // @ts-expect-error what is chosen has not been done yet
+      ({ zone }) => zone,
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      () => 'near',
+      // @ts-expect-error a branch has no way back of its own
+      (b) => ({ near: b.pivot('capture', capturePayment, () => ({ paymentId: 'p' })) }),
+    );
+    fulfilment.choose(
+      // @ts-expect-error a step has that name
+      'payment',
+      () => 'near',
+      (b) => ({ near: b.step('last', bookCourier, address) }),
+    );
+    begin
+      .choose(
+        'way',
+        () => 'near',
+        (b) => ({ near: b.step('zone', checkAddress, address), far: b }),
+      )
+      // @ts-expect-error it may not have been taken
+      .step('last', checkAddress, ({ zone }) => ({ address: zone.zone }));
   });
 
   test('branches that are none', () => {

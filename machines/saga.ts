@@ -7,8 +7,9 @@
  */
 
 import { type AnyStateMachine, assign, setup } from 'xstate';
+import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
-import type { Chain, Part, Saga, Step } from '../src/define/saga-flow.ts';
+import type { Chain, Choose, Part, Saga, Sleep, Step } from '../src/define/saga-flow.ts';
 import { inert } from './actors.ts';
 
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
@@ -72,7 +73,11 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     output: ({ event }: { event: { output?: unknown } }) => event.output,
   } as const;
   const actions = [...actionsIn(chain.parts), 'compensate'];
-  const written = words(Object.fromEntries(actions.map((action) => [action, inert])));
+  const written = words({
+    actors: Object.fromEntries(actions.map((action) => [action, inert])),
+    delays: delaysIn(chain.parts),
+    picks: picksIn(chain.parts),
+  });
   // XState reads the types of states from literals, and these are made from data: the kernel's lint looks at them.
   return written.createMachine(config as never) as unknown as AnyStateMachine;
 }
@@ -87,20 +92,67 @@ function known({ input, outputs }: SagaContext): Record<string, unknown> {
 }
 
 function actionsIn(parts: readonly Part[]): string[] {
+  return partsIn(parts).flatMap((part) => (part.type === 'step' ? part.operation.action : []));
+}
+
+/** Of the sleeps whose length is made from what is known by then. */
+function delaysIn(parts: readonly Part[]): Words['delays'] {
+  return Object.fromEntries(
+    partsIn(parts).flatMap((part) => {
+      if (part.type !== 'sleep') return [];
+      const { name, pauseMs } = part;
+      return typeof pauseMs === 'number' ? [] : [[name, ({ context }: Moment) => pauseMs(known(context))]];
+    }),
+  );
+}
+
+/** A guard for each branch that can be chosen, named as drawings show it. */
+function picksIn(parts: readonly Part[]): Words['picks'] {
+  const entries = partsIn(parts).flatMap((part) => {
+    if (part.type !== 'choose') return [];
+    return Object.keys(part.branches).map((branch) => {
+      const isPicked = ({ context }: Moment) => picked(part, context) === branch;
+      return [pickName(part, branch), isPicked] as const;
+    });
+  });
+  return Object.fromEntries(entries);
+}
+
+function pickName({ name }: Choose, branch: string): string {
+  return `${name} is ${branch}`;
+}
+
+function picked({ name, pick, branches }: Choose, context: SagaContext): unknown {
+  const branch = pick(known(context));
+  if (typeof branch === 'string' && Object.hasOwn(branches, branch)) return branch;
+  throw new Error(`The pick of choose ${name} says none of its branches: ${Object.keys(branches).join(', ')}.`);
+}
+
+interface Words {
+  readonly actors: Readonly<Record<string, typeof inert>>;
+  /** Milliseconds, by the name of the sleep. */
+  readonly delays: Readonly<Record<string, (moment: Moment) => number>>;
+  readonly picks: Readonly<Record<string, (moment: Moment) => boolean>>;
+}
+
+/** All parts, with those that stand in others. */
+function partsIn(parts: readonly Part[]): readonly Part[] {
   return parts.flatMap((part) =>
-    part.type === 'step' ? part.operation.action : Object.values(part.branches).flatMap(actionsIn),
+    'branches' in part ? [part, ...Object.values(part.branches).flatMap(partsIn)] : [part],
   );
 }
 
 type Moment = { readonly context: SagaContext };
 
 /** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
-function words(actors: Readonly<Record<string, typeof inert>>) {
+function words({ actors, delays, picks }: Words) {
   return setup({
     // XState takes types by example; these values are never read.
     types: { context: {} as SagaContext, events: {} as SagaEvent, input: {} as SagaInput },
     actors,
+    delays,
     guards: {
+      ...picks,
       saysSucceeded: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'succeeded',
       saysNotApplied: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'not-applied',
     },
@@ -149,7 +201,7 @@ function topLevelStates(saga: Saga, parts: readonly Part[]): States {
     const states = statesOf(part, { next, back: isForward ? null : 'compensating', amongOthers: false });
     return isForward ? states : { ...states, [part.name]: { ...states[part.name], on: waysBack } };
   });
-  return Object.assign({}, ...made) as States;
+  return mergedStates(made);
 }
 
 const waysBack = {
@@ -158,20 +210,58 @@ const waysBack = {
 };
 
 function statesOf(part: Part, place: Place): States {
-  return part.type === 'step' ? stepStates(part, place) : { [part.name]: parallelState(part.branches, place) };
+  switch (part.type) {
+    case 'step':
+      return stepStates(part, place);
+    case 'sleep':
+      return { [part.name]: sleepState(part, place) };
+    case 'parallel':
+      return { [part.name]: parallelState(part.branches, place) };
+    case 'choose':
+      return { [part.name]: chooseState(part, place) };
+  }
 }
 
-function parallelState(branches: Readonly<Record<string, readonly Part[]>>, { next, back }: Place): object {
-  const inside = back === null ? null : '#compensating';
-  const states = Object.entries(branches).map(([name, parts]) => [name, branchState(parts, inside)] as const);
+function sleepState({ name, pauseMs }: Sleep, { next }: Place): object {
+  const isFixed = typeof pauseMs === 'number';
+  return {
+    description: isFixed ? `Waits for ${formatDuration(pauseMs)}.` : 'Waits for as long as is made of what is known.',
+    after: { [isFixed ? pauseMs : name]: { target: next } },
+  };
+}
+
+function parallelState(branches: Branches, { next, back }: Place): object {
+  const states = Object.entries(branches).map(([name, parts]): [string, object] => {
+    const inside = { ...statesInside(parts, back, true), done: { type: 'final' } };
+    return [name, { initial: parts[0]?.name, states: inside }];
+  });
   return { type: 'parallel', states: Object.fromEntries(states), onDone: { target: next } };
 }
 
-function branchState(parts: readonly Part[], back: string | null): object {
-  const made = parts.map((part, at) =>
-    statesOf(part, { next: parts[at + 1]?.name ?? 'done', back, amongOthers: true }),
+function chooseState(part: Choose, { next, back, amongOthers }: Place): object {
+  const ways = Object.entries(part.branches).map(([branch, parts]) => ({
+    guard: { type: pickName(part, branch) },
+    target: parts[0]?.name ?? 'done',
+  }));
+  const inside = Object.values(part.branches).map((parts) => statesInside(parts, back, amongOthers));
+  // A name that no part can have.
+  const choice = `${part.name} choice`;
+  const states = { [choice]: { always: ways }, ...mergedStates(inside), done: { type: 'final' } };
+  return { description: 'Takes one of its branches.', initial: choice, states, onDone: { target: next } };
+}
+
+type Branches = Readonly<Record<string, readonly Part[]>>;
+
+/** The states of a branch, which ends `done`. From inside, the way back is found by its id. */
+function statesInside(parts: readonly Part[], back: string | null, amongOthers: boolean): States {
+  const wayBack = back === null ? null : '#compensating';
+  return mergedStates(
+    parts.map((part, at) => statesOf(part, { next: parts[at + 1]?.name ?? 'done', back: wayBack, amongOthers })),
   );
-  return { initial: parts[0]?.name, states: Object.assign({}, ...made, { done: { type: 'final' } }) as States };
+}
+
+function mergedStates(all: readonly States[]): States {
+  return Object.assign({}, ...all) as States;
 }
 
 function stepStates(step: Step, { next, back, amongOthers }: Place): States {

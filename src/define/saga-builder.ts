@@ -7,7 +7,7 @@
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } from './saga-flow.ts';
 import { isFunction, refuseUnless } from './option-kinds.ts';
-import { type Given, parallelOf, type Place, pivotOf, stepOf, withPart } from './saga-parts.ts';
+import { chooseOf, type Given, parallelOf, type Place, pivotOf, sleepOf, stepOf, withPart } from './saga-parts.ts';
 
 /** A saga whose flow is a chain, with the verbs that make it longer. Its own members are those of every saga. */
 export class SagaBuilder implements SagaParts {
@@ -44,6 +44,14 @@ export class SagaBuilder implements SagaParts {
     return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
+  choose(...given: Given): SagaBuilder {
+    return this.#with(chooseOf(this.#place, given, openBranch));
+  }
+
+  sleep(...given: Given): SagaBuilder {
+    return this.#with(sleepOf(this.#place, given));
+  }
+
   output(make: unknown): Saga {
     const subject = { called: `saga ${this.name}`, facts: { saga: this.name } };
     refuseUnless(
@@ -67,7 +75,7 @@ export class SagaBuilder implements SagaParts {
   }
 }
 
-/** What `parallel` hands to its author, who gives it back with steps. */
+/** What `parallel` and `choose` hand to their author, who gives it back with steps. */
 class Branch {
   readonly type = 'branch';
   readonly #place: Place;
@@ -87,16 +95,24 @@ class Branch {
     return this.#with(parallelOf(this.#place, given, openBranch));
   }
 
+  choose(...given: Given): Branch {
+    return this.#with(chooseOf(this.#place, given, openBranch));
+  }
+
+  sleep(...given: Given): Branch {
+    return this.#with(sleepOf(this.#place, given));
+  }
+
   /** For callers without a compiler, who would only read that it is not a function. */
   pivot(): never {
     throw definitionInvalid(
-      `A parallel of saga ${this.#place.saga} has a pivot in it.`,
-      'The way back cannot end in one branch while another is still on its way: put the pivot before or after the parallel.',
+      `A branch of saga ${this.#place.saga} has a pivot in it.`,
+      'The way back cannot end in one branch and not in another: put the pivot before or after them.',
       { saga: this.#place.saga },
     );
   }
 
-  /** Null when it was begun by another parallel, whose steps saw other things. */
+  /** Null when it was begun elsewhere, where steps saw other things. */
   partsFrom(place: Place): readonly Part[] | null {
     return this.#place === place ? this.#parts : null;
   }

@@ -6,6 +6,7 @@
  * unreadably; what a step costs the compiler is held down by a test.
  */
 
+import type { Duration } from '../domain/duration.ts';
 import type { StepCode } from '../domain/operation-state.ts';
 import type { CompensateOption, Operation, Undo } from './operation.ts';
 import type { Chain, OnFailed, Saga, SagaCause, SagaCode, SagaParts, SagaTypes } from './saga-flow.ts';
@@ -46,7 +47,7 @@ export interface SagaChain<
   ): Saga<Name, Input, Output, CauseBy<Refusals>, Submitted>;
 }
 
-/** A chain within a `parallel`: it sees what came before the parallel, and its own steps. */
+/** A chain within a `parallel` or a `choose`: it sees what came before that, and its own steps. */
 export interface SagaBranch<Input, Before, Own, Refusals, Way extends Recovery>
   extends BranchOf<Own, Refusals>,
     StepVerbs<null, Input, Before, Own, Refusals, Way> {}
@@ -121,6 +122,42 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     Flat<Refusals & AllOf<Branches, 'refusals'>>,
     Way
   >;
+
+  /**
+   * One of several branches: `pick` says its name from what is known by then. A branch that was given back as it is has
+   * nothing to do. What comes next sees the outputs of every branch, each of which may be missing.
+   *
+   * @example
+   * .choose('delivery', ({ input }) => (input.isUrgent ? 'express' : 'standard'), (branch) => ({
+   *   express: branch.step('courier', bookCourier, ({ input }) => ({ address: input.address })),
+   *   standard: branch,
+   * }))
+   */
+  choose<const Name extends string, Branches extends Readonly<Record<string, BranchOf<unknown, unknown>>>>(
+    name: NewName<Name, Before & Own>,
+    pick: (known: Known<Input, Before & Own>) => keyof NoInfer<Branches>,
+    branches: (branch: SagaBranch<Input, Before & Own, {}, {}, Way>) => Branches,
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    Flat<Own & Partial<AllOf<Branches, 'outputs'>>>,
+    Flat<Refusals & AllOf<Branches, 'refusals'>>,
+    Way
+  >;
+
+  /**
+   * Waits between two parts, for a time that is written down or made from what is known by then. It is kept as a due
+   * time by the database's clock: late after a restart rather than lost, never early, and as long as up to a hundred
+   * years. Before the pivot a cancellation or the deadline of the saga ends it.
+   *
+   * @example
+   * .sleep('returns', '14d')
+   */
+  sleep<const Name extends string>(
+    name: NewName<Name, Before & Own>,
+    pause: Duration | ((known: Known<Input, Before & Own>) => Duration),
+  ): Grown<Of, Input, Before, Own, Refusals, Way>;
 }
 
 interface SagaOf<Name extends string, Submitted> {

@@ -74,7 +74,7 @@ export interface Chain {
   readonly output: ((known: Record<string, unknown>) => unknown) | null;
 }
 
-export type Part = Step | Parallel;
+export type Part = Step | Sleep | Parallel | Choose;
 
 export interface Step {
   readonly type: 'step';
@@ -88,6 +88,14 @@ export interface Step {
   readonly onFailed: 'compensate' | OnFailed;
 }
 
+/** A pause between two parts. */
+export interface Sleep {
+  readonly type: 'sleep';
+  readonly name: string;
+  /** Milliseconds, or what makes them of the same as a step's input. */
+  readonly pauseMs: number | ((known: Record<string, unknown>) => number);
+}
+
 /** What can follow from a refusal after the pivot: a person is asked, or the saga goes on without the output. */
 export type OnFailed = 'escalate' | 'continue';
 
@@ -95,6 +103,16 @@ export type OnFailed = 'escalate' | 'continue';
 export interface Parallel {
   readonly type: 'parallel';
   readonly name: string;
+  readonly branches: Readonly<Record<string, readonly Part[]>>;
+}
+
+/** Chains of which one is taken. */
+export interface Choose {
+  readonly type: 'choose';
+  readonly name: string;
+  /** Gets what a step's input gets, and says the name of a branch. */
+  readonly pick: (known: Record<string, unknown>) => unknown;
+  /** One that is empty has nothing to do. */
   readonly branches: Readonly<Record<string, readonly Part[]>>;
 }
 

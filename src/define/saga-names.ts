@@ -41,7 +41,7 @@ export function refuseTakenNames(saga: string, taken: readonly string[], added: 
   if (twice === undefined) return;
   throw definitionInvalid(
     `Saga ${saga} has two parts named ${twice}.`,
-    'Steps, parallels and branches have one name each, wherever they stand: rename one of them.',
+    'Parts and branches have one name each, wherever they stand: rename one of them.',
     { saga, name: twice },
   );
 }
@@ -49,7 +49,7 @@ export function refuseTakenNames(saga: string, taken: readonly string[], added: 
 /** The names of all parts, and of what is in them. */
 export function namesIn(parts: readonly Part[]): readonly string[] {
   return parts.flatMap((part) => {
-    if (part.type === 'step') return [part.name];
+    if (!('branches' in part)) return [part.name];
     return [part.name, ...Object.entries(part.branches).flatMap(([name, inner]) => [name, ...namesIn(inner)])];
   });
 }

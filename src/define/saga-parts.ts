@@ -4,13 +4,14 @@
  * the compiler refuses is refused here too, for callers without one.
  */
 
+import { type Duration, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { type Compensation, isOperation, type Operation } from './operation.ts';
 import { refuseBadCompensate } from './operation-options.ts';
 import { isFunction, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import type { Recovery } from './saga-chain.ts';
-import type { OnFailed, Parallel, Part, Step } from './saga-flow.ts';
+import type { Choose, OnFailed, Parallel, Part, Sleep, Step } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
 
@@ -70,31 +71,60 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
   return Object.freeze({ ...target, compensate: null, onFailed: 'compensate' });
 }
 
-/** `open` makes what the author's function is given, and `partsOf` reads what it returned: null when it was another's. */
-export function parallelOf<Branch>(
-  place: Place,
-  [name, branches]: Given,
-  open: (inside: Place) => { readonly branch: Branch; readonly partsOf: (value: unknown) => readonly Part[] | null },
-): Parallel {
+export function sleepOf(place: Place, [name, pause]: Given): Sleep {
+  const subject = begin(place, 'sleep', name);
+  // What is no duration is refused by its reader, at once or, of a function, when the chart comes there.
+  const read = (duration: unknown) => milliseconds(duration as Duration, `the pause of ${subject.called}`);
+  const pauseMs = typeof pause === 'function' ? (known: object) => read(pause(known)) : read(pause);
+  return Object.freeze({ type: 'sleep', name: subject.name, pauseMs });
+}
+
+/** Opens a branch for an author's function: what that is given, and what it has made of it, null when it is another's. */
+export type OpenBranch = (inside: Place) => {
+  readonly branch: unknown;
+  readonly partsOf: (value: unknown) => readonly Part[] | null;
+};
+
+export function parallelOf(place: Place, [name, branches]: Given, open: OpenBranch): Parallel {
   const subject = begin(place, 'parallel', name);
-  if (typeof branches !== 'function') {
-    throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);
-  }
-  const { branch, partsOf } = open({ ...place });
-  const returned: unknown = branches(branch);
+  const made = branchesOf(subject, branches, open({ ...place }));
+  const empty = Object.entries(made).find(([, parts]) => parts.length === 0);
+  if (empty !== undefined) throw branchAtFault(subject, empty[0], 'has no step');
+  return Object.freeze({ type: 'parallel', name: subject.name, branches: made });
+}
+
+export function chooseOf(place: Place, [name, pick, branches]: Given, open: OpenBranch): Choose {
+  const subject = begin(place, 'choose', name);
+  refuseUnless(
+    isFunction(pick),
+    subject,
+    'pick',
+    "a function that says the name of a branch: ({ input }) => 'express'",
+  );
+  const made = branchesOf(subject, branches, open({ ...place }));
+  // What is not a function has been refused above.
+  return Object.freeze({ type: 'choose', name: subject.name, pick: pick as Choose['pick'], branches: made });
+}
+
+function branchesOf(
+  subject: PartSubject,
+  branches: unknown,
+  { branch, partsOf }: ReturnType<OpenBranch>,
+): Parallel['branches'] {
+  const returned: unknown = typeof branches === 'function' ? branches(branch) : null;
   const made = typeof returned === 'object' && returned !== null ? Object.entries(returned) : [];
   if (made.length === 0) throw definitionInvalid(`${subject.called} has no branches.`, branchesRemedy, subject.facts);
   const entries = made.map(([key, value]) => {
     refuseBadPartName(`a branch of ${subject.called}`, key);
     const parts = partsOf(value);
-    if (parts !== null && parts.length > 0) return [key, parts] as const;
-    throw definitionInvalid(
-      `Branch ${key} of ${subject.called} ${parts === null ? 'is not made from the branch it was given' : 'has no step'}.`,
-      branchesRemedy,
-      { ...subject.facts, branch: key },
-    );
+    if (parts === null) throw branchAtFault(subject, key, 'is not made from the branch it was given');
+    return [key, parts] as const;
   });
-  return Object.freeze({ type: 'parallel', name: subject.name, branches: Object.freeze(Object.fromEntries(entries)) });
+  return Object.freeze(Object.fromEntries(entries));
+}
+
+function branchAtFault({ called, facts }: PartSubject, branch: string, what: string) {
+  return definitionInvalid(`Branch ${branch} of ${called} ${what}.`, branchesRemedy, { ...facts, branch });
 }
 
 const branchesRemedy = "Write (branch) => ({ money: branch.step('payment', ...), goods: branch.step('stock', ...) }).";

@@ -133,8 +133,9 @@ function refuseUndurable(definition: Saga, { operations, takesNothingBack }: Han
 function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   const steps = new Map<string, SagaStep>();
   const walk = (part: Part): void => {
-    if (part.type === 'parallel') for (const branch of Object.values(part.branches)) branch.forEach(walk);
-    else steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
+    if ('branches' in part) for (const branch of Object.values(part.branches)) branch.forEach(walk);
+    if (part.type === 'step')
+      steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
   };
   parts.forEach(walk);
   return steps;

@@ -40,7 +40,7 @@ function refusalOf(define: () => unknown): SagacityError {
 }
 
 type Verb = (...given: unknown[]) => Untyped;
-type Untyped = { readonly [Name in 'step' | 'pivot' | 'parallel' | 'output']: Verb };
+type Untyped = { readonly [Name in 'step' | 'pivot' | 'parallel' | 'sleep' | 'choose' | 'output']: Verb };
 
 /** The builder as it is without its types. */
 function untyped(from: object = begin()): Untyped {
@@ -58,7 +58,7 @@ const pay = ['payment', authorisePayment, give] as const;
 
 function namesOf(parts: readonly Part[]): unknown[] {
   return parts.map((part) =>
-    part.type === 'step'
+    part.type !== 'parallel'
       ? part.name
       : {
           [part.name]: Object.fromEntries(Object.entries(part.branches).map(([name, inner]) => [name, namesOf(inner)])),
@@ -114,11 +114,10 @@ describe('a saga written as a chain', () => {
 
   test('says of each step how it is taken back, and what its refusal leads to', () => {
     const said = (parts: readonly Part[]): [string, Compensation | null, string][] =>
-      parts.flatMap((part) =>
-        part.type === 'step'
-          ? [[part.name, part.compensate, part.onFailed]]
-          : Object.values(part.branches).flatMap((inner) => said(inner)),
-      );
+      parts.flatMap((part) => {
+        if (part.type === 'step') return [[part.name, part.compensate, part.onFailed]];
+        return part.type === 'parallel' ? Object.values(part.branches).flatMap((inner) => said(inner)) : [];
+      });
 
     expect(said(fulfilment.flow.parts)).toEqual([
       ['address', { none: 'it only asks' }, 'compensate'],
@@ -374,8 +373,8 @@ describe('the name of a part', () => {
     ],
   ])('is refused when it is that of %s', (_, define) => {
     expect(refusalOf(define).message).toBe(
-      'Saga fulfilment has two parts named payment. Steps, parallels and branches have one name each, wherever they ' +
-        'stand: rename one of them.',
+      'Saga fulfilment has two parts named payment. Parts and branches have one name each, wherever they stand: ' +
+        'rename one of them.',
     );
   });
 
@@ -391,6 +390,81 @@ describe('the name of a part', () => {
     const named = untyped().step('запас', authorisePayment, give).step('paiement_2', authorisePayment, give);
 
     expect(isSaga(named)).toBe(true);
+  });
+});
+
+describe('a sleep', () => {
+  test('is a part of the chain, with its length in milliseconds', () => {
+    const { flow } = begin().sleep('returns', '14d');
+
+    expect(flow.parts).toEqual([{ type: 'sleep', name: 'returns', pauseMs: 14 * 86_400_000 }]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    [
+      'without a length',
+      () => untyped().sleep('rest'),
+      'the pause of sleep rest of saga fulfilment: a value of type undefined is not a duration',
+    ],
+    ['of no length of time', () => untyped().sleep('rest', 'soon'), '"soon"'],
+    ['that is negative', () => untyped().sleep('rest', -1), 'is negative'],
+    ['whose name is a word of the library', () => untyped().sleep('waiting', '1s'), 'a word of the library'],
+    [
+      'named as a step',
+      () =>
+        untyped()
+          .step(...pay)
+          .sleep('payment', '1s'),
+      'has two parts named payment',
+    ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
+  });
+});
+
+describe('a choose', () => {
+  test('keeps its branches in their order, also one that has nothing to do', () => {
+    const { flow } = begin().choose(
+      'way',
+      ({ input }) => (input.orderId === '' ? 'none' : 'some'),
+      (branch) => ({
+        some: branch.step('payment', authorisePayment, () => ({ orderId: 'o', amount: 0 })),
+        none: branch,
+      }),
+    );
+
+    const [part] = flow.parts;
+
+    expect(part).toMatchObject({ type: 'choose', name: 'way', branches: { some: [{ name: 'payment' }], none: [] } });
+    expect(Object.isFrozen(part)).toBe(true);
+  });
+
+  const some = (branch: Untyped) => ({ a: branch.step(...pay) });
+  test.each<[string, () => unknown, string]>([
+    ['that does not pick', () => untyped().choose('way', 'a', some), 'pick of choose way of saga fulfilment is of'],
+    [
+      'without branches',
+      () => untyped().choose('way', give, () => ({})),
+      'choose way of saga fulfilment has no branches.',
+    ],
+    ['whose branches are none', () => untyped().choose('way', give, {}), 'has no branches.'],
+    [
+      'whose branch was begun elsewhere',
+      () => untyped().choose('way', give, () => ({ a: untyped() })),
+      'Branch a of choose way of saga fulfilment is not made from the branch it was given.',
+    ],
+    [
+      'with a step in two branches',
+      () => untyped().choose('way', give, (branch: Untyped) => ({ a: branch.step(...pay), b: branch.step(...pay) })),
+      'has two parts named payment',
+    ],
+    [
+      'whose branch is a word of the library',
+      () => untyped().choose('way', give, (b: Untyped) => ({ done: b })),
+      'done',
+    ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
   });
 });
 
@@ -498,8 +572,13 @@ describe('a pivot', () => {
     [
       'in a parallel',
       () => untyped().parallel('both', (b: Untyped) => ({ a: b.pivot('one', capturePayment, give) })),
-      'A parallel of saga fulfilment has a pivot in it. The way back cannot end in one branch while another is still ' +
-        'on its way: put the pivot before or after the parallel.',
+      'A branch of saga fulfilment has a pivot in it. The way back cannot end in one branch and not in another: put the ' +
+        'pivot before or after them.',
+    ],
+    [
+      'in a choose',
+      () => untyped().choose('way', give, (b: Untyped) => ({ a: b.pivot('one', capturePayment, give) })),
+      'A branch of saga fulfilment has a pivot in it.',
     ],
     ['without a target', () => untyped().pivot('one', give, give), 'pivot one of saga fulfilment has no operation'],
   ])('%s is refused', (_, define, message) => {

@@ -275,11 +275,20 @@ function verdicts(step: string): KernelEvent[] {
 const operations = operationsAt('http://companies.example');
 const released = { compensate: { operation: releaseStock, input: () => ({ reservationId: 'r-1' }) } };
 
-/** Every verb and every way on: parallels before and after a pivot, one in the other, `escalate` and `continue`. */
+/** Every verb and every way on: a sleep, a choice, parallels before and after a pivot, one in the other, `escalate` and `continue`. */
 const everyVerb = saga('every verb', {
   ...{ input: typed<Purchase>(), key: ({ input }: { input: Purchase }) => input.orderId, within: '2h' },
 })
   .step('zone', checkAddress, ({ input }) => ({ address: input.address }))
+  .sleep('rest', ({ zone }) => (zone.zone === 'north' ? '1d' : '2d'))
+  .choose(
+    'customs',
+    ({ zone }) => (zone.zone === 'north' ? 'inland' : 'abroad'),
+    (branch) => ({
+      abroad: branch.sleep('stamp', '1h').step('duty', checkAddress, ({ zone }) => ({ address: zone.zone })),
+      inland: branch,
+    }),
+  )
   .parallel('prepare', (branch) => ({
     money: branch.step('payment', authorisePayment, ({ input: { orderId, total } }) => ({ orderId, amount: total })),
     goods: branch
@@ -299,7 +308,8 @@ const everyVerb = saga('every verb', {
   }));
 
 describe('every path of a saga', () => {
-  test.each<[string, Walkable]>([
+  /** With the states that it passes without resting in them. */
+  test.each<[string, Walkable, readonly string[]]>([
     [
       'the fulfilment as a chain',
       {
@@ -308,6 +318,7 @@ describe('every path of a saga', () => {
         ends: { ...Object.fromEntries(said.map(([, action, results]) => [action, results])), compensate: takenBack },
         events: ended,
       },
+      [],
     ],
     [
       'the fulfilment as a machine',
@@ -316,6 +327,7 @@ describe('every path of a saga', () => {
         input: order,
         ends: { ...Object.fromEntries(said.map(([name, , results]) => [name, results])), compensate: takenBack },
       },
+      [],
     ],
     [
       'a chain of every verb',
@@ -323,21 +335,26 @@ describe('every path of a saga', () => {
         machine: sagaMachine(everyVerb),
         input: { input: order },
         ends: {
-          'address.check': [{ output: { zone: 'north' } }, { error: { code: 'no_address' } }],
+          'address.check': [
+            { output: { zone: 'north' } },
+            { output: { zone: 'south' } },
+            { error: { code: 'no_address' } },
+          ],
           'payment.authorise': [{ output: { paymentId: 'p-1' } }, { error: { code: 'card_declined' } }],
           'stock.reserve': [{ output: { reservationId: 'r-1' } }, { error: { code: 'out_of_stock' } }],
           compensate: takenBack,
         },
         events: [...ended, ...verdicts('courier'), ...verdicts('notice')],
       },
+      ['every verb.customs.customs choice', 'every verb.customs.done'],
     ],
-  ])('leads %s to the same state, wherever it crashes', (name, chart) => {
+  ])('leads %s to the same state, wherever it crashes', (name, chart, passed) => {
     const replay = reportedReplay(name, chart);
 
     expect(replay.differences).toEqual([]);
     expect(replay.same).toBe(replay.paths);
     expect(replay.paths).toBeGreaterThan(10);
-    expect(replay.missed).toEqual([]);
+    expect(replay.missed).toEqual(passed);
   });
 });
 

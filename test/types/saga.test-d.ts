@@ -154,6 +154,34 @@ describe('a step', () => {
     }));
   });
 
+  test('after a choose sees what may not have been taken as what may be missing', () => {
+    const late = fulfilment
+      .choose(
+        'way',
+        ({ payment }) => (payment.paymentId === '' ? 'far' : 'near'),
+        (branch) => ({
+          far: branch.step('trip', bookCourier, ({ payment }) => ({ address: payment.paymentId })),
+          near: branch,
+        }),
+      )
+      .step('last', bookCourier, ({ trip }) => {
+        expectTypeOf(trip).toEqualTypeOf<{ tracking: string } | undefined>();
+        return { address: trip?.tracking ?? '' };
+      });
+
+    expectTypeOf<TypesOf<typeof late>['output']['trip']>().toEqualTypeOf<{ tracking: string } | undefined>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
+  test('after a sleep sees what was there before it, as the sleep does', () => {
+    const late = fulfilment
+      .sleep('rest', ({ input, payment }) => input.lines.length + payment.paymentId.length)
+      .step('last', bookCourier, ({ payment }) => ({ address: payment.paymentId }));
+
+    expectTypeOf<keyof TypesOf<typeof late>['output']>().not.toEqualTypeOf<'rest'>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
   test('in a branch that may have failed is optional after it', () => {
     const late = fulfilment.parallel('late', (branch) => ({
       one: branch.step('first', bookCourier, address, { onFailed: 'continue' }),
@@ -458,6 +486,60 @@ describe('what does not compile around steps', () => {
     begin.pivot('capture', capturePayment, paymentId, released);
     // @ts-expect-error a branch has no way back of its own
     begin.parallel('p', (branch) => ({ a: branch.pivot('capture', capturePayment, paymentId) }));
+  });
+
+  test('a sleep without a length, of no length, or under a taken name', () => {
+    // @ts-expect-error for how long?
+    begin.sleep('rest');
+    // @ts-expect-error a duration is milliseconds or a text with its unit
+    begin.sleep('rest', '2 weeks');
+    // @ts-expect-error nothing later has happened yet
+    begin.sleep('rest', ({ zone }) => zone);
+    // @ts-expect-error a step has that name
+    fulfilment.sleep('payment', '1d');
+    // @ts-expect-error a sleep leaves no output
+    begin.sleep('rest', '1d').output(({ rest }) => rest);
+  });
+
+  test('a choose that picks what is no branch, sees too much, or has a pivot', () => {
+    begin.choose(
+      'way',
+      // @ts-expect-error there is no such branch
+      () => 'far',
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      // @ts-expect-error any text may be no branch
+      ({ input }) => input.address,
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      // @ts-expect-error what is chosen has not been done yet
+      ({ zone }) => zone,
+      (b) => ({ near: b.step('zone', checkAddress, address) }),
+    );
+    begin.choose(
+      'way',
+      () => 'near',
+      // @ts-expect-error a branch has no way back of its own
+      (b) => ({ near: b.pivot('capture', capturePayment, () => ({ paymentId: 'p' })) }),
+    );
+    fulfilment.choose(
+      // @ts-expect-error a step has that name
+      'payment',
+      () => 'near',
+      (b) => ({ near: b.step('last', bookCourier, address) }),
+    );
+    begin
+      .choose(
+        'way',
+        () => 'near',
+        (b) => ({ near: b.step('zone', checkAddress, address), far: b }),
+      )
+      // @ts-expect-error it may not have been taken
+      .step('last', checkAddress, ({ zone }) => ({ address: zone.zone }));
   });
 
   test('branches that are none', () => {

@@ -71,7 +71,7 @@ function endedAmidst(plan: Plan, chance: Chance): Plan {
     one.action === inverseOf(one.action) ? { ...one, pauseMs: 5_000, attempts: 4 } : one,
   );
   const rates = { ...plan.rates, ...calm, cancel: 0.9, 'not-applied': 0.5, 'slow-reply': 0.2, crash: 0.02 };
-  return { ...plan, concurrency: 1, events: 800, rates, sagas: { ...plan.sagas, promised, wanted } };
+  return { ...plan, events: 800, rates, sagas: { ...plan.sagas, promised, wanted } };
 }
 
 /**
@@ -82,7 +82,7 @@ function brokenAlone(plan: Plan, chance: Chance): Plan {
   const { sagas } = plan;
   const alone = sagas.alone.map((one) => ({ ...one, atMs: 0, takenBackAtMs: chance.logBetween(300, 20_000) }));
   const wanted = sagas.wanted.map((one) => ({ ...one, atMs: one.atMs + 30_000 }));
-  const many = { workers: Math.max(2, plan.workers), exclusive: false, sharedWaker: true, events: 1_000 };
+  const many = { workers: Math.max(2, plan.workers), exclusive: false, events: 1_000 };
   const rates = { ...plan.rates, ...calm, crash: 0.05, 'crash-at-a-call': 0.01, decision: 0.7 };
   return brokenIn({ ...plan, ...many, rates, sagas: { ...sagas, alone, wanted } }, 'an inverse', chance);
 }

@@ -739,6 +739,8 @@ class Making {
       if (this.#advance(id, { type: 'handed.over', handovers: those })) continue;
       for (const handover of those) this.#refuseUnread(handover, 'the saga has no such operation');
     }
+    // What is begun by a turn that ends it must not leave with it: without a slot it waits, and is given up.
+    if (ofSaga.some(([, said]) => said?.kind === 'terminate')) this.#slots = 0;
     for (const [handover, said] of ofSaga) this.#take(handover, said);
   }
 

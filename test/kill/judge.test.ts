@@ -60,7 +60,7 @@ describe('a record that nobody ordered', () => {
     expect([records, expected]).toEqual([{ charge: 1 }, {}]);
     expect(complaints).toEqual(
       expect.arrayContaining([
-        'there are 1 records of charge and not 0',
+        'there are 1 records of charge and not 0 []',
         'the provider received the unknown key of nobody',
       ]),
     );

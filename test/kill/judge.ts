@@ -55,7 +55,7 @@ export async function judge(
     ...{ records, expected },
     orphans: orphans.length,
     complaints: [
-      ...aboutRecords(expected, records),
+      ...aboutRecords(expected, records, ends),
       ...[...sent.keys()].filter((key) => !keys.has(key)).map((key) => `the provider received the unknown key ${key}`),
       ...rows.flatMap((row) =>
         [
@@ -72,11 +72,12 @@ export async function judge(
 
 type Counts = Judgement['records'];
 
-function aboutRecords(expected: Counts, records: Counts): string[] {
+function aboutRecords(expected: Counts, records: Counts, ends: readonly Told[]): string[] {
   const kinds = new Set([...Object.keys(expected), ...Object.keys(records)]);
+  const stands = ends.map(({ orderId, status }) => `${orderId} ${status}`).join(', ');
   return [...kinds].flatMap((kind) => {
     const [count, wanted] = [records[kind] ?? 0, expected[kind] ?? 0];
-    return told(count !== wanted, `there are ${count} records of ${kind} and not ${wanted}`);
+    return told(count !== wanted, `there are ${count} records of ${kind} and not ${wanted} [${stands}]`);
   });
 }
 

@@ -51,7 +51,7 @@ describe('a library with a defect', () => {
 
     const { rows, summary } = reported<MatrixSummary>(ran.stdout);
     expect(summary).toMatchObject({ ok: false, cases: 1, kills: 1, wrongCounts: 1 });
-    expect(rows[0]?.complaints).toContain('there are 2 records of authorisation and not 1');
+    expect(rows[0]?.complaints).toContain('there are 2 records of authorisation and not 1 [payment-1 succeeded]');
     expect(ran.code).toBe(1);
     expect(await leftBehind()).toEqual([]);
   });

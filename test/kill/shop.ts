@@ -14,8 +14,12 @@ export type Shop = ReturnType<typeof shopAt>;
 
 /** The shop's operations at the provider that listens at `url`. */
 export function shopAt(url: string) {
-  /** Each kill costs an attempt, and none may be the last. */
-  const described = (path: string) => ({ ...aided(url, path), retry: { ...every.retry, attempts: 10 } });
+  /** Each kill costs an attempt, and none may be the last; what was refused after it can be told from what is late. */
+  const described = (path: string) => {
+    const usual = aided(url, path);
+    const lookup = { ...usual.lookup, arrivalLimit: '3s' as const };
+    return { ...usual, lookup, retry: { ...every.retry, attempts: 10 } };
+  };
   const undoable = (action: string, path: string, undoing: string) =>
     operation(action, {
       ...described(path),

@@ -421,6 +421,28 @@ describe.each([
   });
 });
 
+describe('a saga that hears at once of what lets it go on and of its end', () => {
+  test('sends nothing more', async () => {
+    shop = await sagaShop();
+    const selling = approval(shop.trade);
+    const first = await shop.open([selling]);
+    const run = await first.submit(selling, order);
+    await sagaReached(run, 'waiting');
+    await first.stop();
+    const desk = await shop.open([selling], { start: false });
+    await desk.signal(run.id, { type: 'approved' }, { eventId: 'click-1', within: 0 });
+    await desk.operator.terminate(run.id, { ...who, within: 0 });
+
+    const next = await shop.open([selling]);
+    const ended = await next.sagaRun(run.id);
+    await shop.pass('1m');
+
+    expect(await ended.status()).toBe('terminated');
+    expect(await shop.kept()).toEqual(['authorisation']);
+    expect(await shop.provider.received({ kind: 'reservation' })).toEqual([]);
+  });
+});
+
 describe('a saga that is ended as it stands while nobody knows of an inverse', () => {
   test('finds out that it has taken back, and says so', async () => {
     const { orchestrator, run } = await begun(purchase, async () => {

@@ -82,9 +82,7 @@ async function takenOver({ strike }: Case, lives: Lives, { sql }: Place): Promis
   const next = lives.begin(null);
   const life = lives.begin(strike);
   await struckBy(life, strike.signal);
-  await next.loaded;
-  next.ask('take over');
-  await quiet(sql);
+  await takeOver(next, sql);
   const { told } = await playedBy(next);
   if (strike.signal !== 'SIGSTOP') return { told, kills: 1 };
   // It comes back, and believes that it owns what it owned.
@@ -115,9 +113,21 @@ function livesIn(flow: FlowName, { program, databaseUrl, provider }: Place): Liv
 }
 
 async function play(life: Life): Promise<Came> {
-  await Promise.race([life.loaded, life.came()]);
+  await there(life);
   life.ask('play');
   return await life.came();
+}
+
+/** Has it go on with what others have left, until nothing of that has to move. */
+async function takeOver(life: Life, sql: postgres.Sql): Promise<void> {
+  await there(life);
+  life.ask('take over');
+  await quiet(sql);
+}
+
+/** One that cannot even begin says why. */
+async function there(life: Life): Promise<void> {
+  await Promise.race([life.loaded, life.came()]);
 }
 
 async function playedBy(life: Life): Promise<Played> {
@@ -142,12 +152,7 @@ async function judged(
   lives: Lives,
 ): Promise<Judgement> {
   // What was said at the very end is for the worker that comes next, whenever that is.
-  if ((await unfinished(sql)) > 0) {
-    const next = lives.begin(null);
-    await next.loaded;
-    next.ask('take over');
-    await quiet(sql);
-  }
+  if ((await unfinished(sql)) > 0) await takeOver(lives.begin(null), sql);
   const { complaints, ...counted } = await judge(flows[flow], told, { sql, provider });
   return { ...counted, complaints: [...complaints, ...lives.faults()] };
 }

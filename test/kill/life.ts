@@ -50,7 +50,7 @@ export interface Life {
   end(): Promise<void>;
 }
 
-/** As long a busy machine may take for one life. */
+/** As long as a busy machine may take for one life. */
 const LIFE_MS = 60_000;
 
 /** Of what a process said on its standard error, this much is kept. */

@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { inAFolderOfItsOwn } from '../support/left-behind.ts';
 import { runExample } from './run-example.ts';
 
 const demo = 'examples/demo/main.ts';
@@ -13,20 +9,7 @@ const sentAgain = [...born, 'unknown', ...born, 'succeeded'];
 const lookedUp = [...born, 'unknown', 'succeeded'];
 const one = { kills: 0, providerRecords: 1, expectedRecords: 1, ok: true };
 
-/** The demo's folder for everything temporary. */
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
-  // The PostgreSQL server may be another user.
-  await chmod(folder, 0o755);
-  vi.stubEnv('TMPDIR', folder);
-});
-
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = inAFolderOfItsOwn();
 
 describe('the demo, asked for lines of JSON', () => {
   test.each([
@@ -65,7 +48,7 @@ describe('the demo, asked for lines of JSON', () => {
       );
       expect(lines.at(-1)).toEqual({ summary: 'demo', scenarios: 8, store, ok: true, ms: expect.any(Number) });
       expect(ran.code).toBe(0);
-      expect(await leftBehind()).toEqual([]);
+      expect(await folder.leftBehind()).toEqual([]);
     },
     180_000,
   );
@@ -90,7 +73,7 @@ describe('the demo, asked for what it cannot do', () => {
     expect(ran.code).toBe(2);
     expect(ran.stdout).toBe('');
     expect(ran.stderr).toContain('The demo could not run: SAGACITY_TEST_POSTGRES is "elsewhere".');
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 
   test('shows its usage for an option it does not know', async () => {
@@ -110,16 +93,6 @@ describe('the demo, asked for help', () => {
     expect(ran.stdout).toMatch(/^Usage: npm run demo/);
   });
 });
-
-/** Our folders in the demo's, and the processes that were started with one of them. */
-async function leftBehind(): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
-  const names = await readdir(folder);
-  return [
-    ...names.filter((name) => name.startsWith('sagacity-')),
-    ...stdout.split('\n').filter((command) => command.includes(folder)),
-  ];
-}
 
 function parsed(line: string): unknown {
   return JSON.parse(line);

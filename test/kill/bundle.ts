@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { plantedHere } from '../zoo/planted.ts';
+import { type Planted, plantedHere } from '../zoo/planted.ts';
 
 export interface Bundle {
   readonly path: string;
@@ -19,8 +19,10 @@ export interface Bundle {
 
 const program = fileURLToPath(new URL('worker.child.ts', import.meta.url));
 
+const nothing: Planted = { sources: new Map(), noteIn: null };
+
 export async function bundled(): Promise<Bundle> {
-  const planted = await plantedHere();
+  const { sources, noteIn } = (await plantedHere()) ?? nothing;
   const folder = await mkdtemp(join(tmpdir(), 'sagacity-kill-'));
   const remove = () => rm(folder, { recursive: true, force: true });
   const path = join(folder, 'worker.mjs');
@@ -37,9 +39,9 @@ export async function bundled(): Promise<Bundle> {
           name: 'planted',
           setup(building) {
             building.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
-              const contents = planted?.sources.get(file);
+              const contents = sources.get(file);
               if (contents === undefined) return null;
-              if (planted !== null && planted.noteIn !== null) appendFileSync(planted.noteIn, `${file}\n`);
+              if (noteIn !== null) appendFileSync(noteIn, `${file}\n`);
               return { contents, loader: 'ts' };
             });
           },

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isSagacityError, type Orchestrator, type Result, type Run, type SagaResult, type SagaRun } from 'sagacity';
 import type { ProviderClient } from 'sagacity/testing';
 import type { Order } from '../support/company.ts';
+import { isOver } from '../support/over.ts';
 import type { Point } from './points.ts';
 import type { Shop } from './shop.ts';
 
@@ -146,10 +147,6 @@ async function endOf(run: Run | SagaRun): Promise<Ended> {
 }
 
 type Ended = Result<unknown> | SagaResult<unknown>;
-
-function isOver({ status }: Ended): boolean {
-  return !['in-progress', 'waiting', 'compensating'].includes(status);
-}
 
 function told(orderId: string, id: string, { status }: Ended): Told {
   return { orderId, id, status };

@@ -10,6 +10,7 @@ import {
   aboutOperation,
   groupedBy,
   handoversIn,
+  isAtRest,
   isOrphan,
   isTakenBack,
   linesIn,
@@ -83,9 +84,8 @@ function aboutRecords(expected: Counts, records: Counts, ends: readonly Told[]):
 
 function aboutSaga(saga: SagaLeft, own: readonly OperationLeft[]): string[] {
   const { state } = saga;
-  const isOver = ['succeeded', 'compensated', 'escalated', 'terminated'].includes(state);
   return [
-    ...told(!isOver, `the saga is neither settled nor escalated, but ${state}`),
+    ...told(!isAtRest(state), `the saga is neither settled nor escalated, but ${state}`),
     ...told(isOrphan(saga), 'the saga is an orphan: nobody living owns it and it is due at no time'),
     ...told(state === 'succeeded' && own.some((row) => row.state !== 'succeeded'), 'a step has not succeeded'),
     ...told(

@@ -6,7 +6,7 @@ import { notYet, points } from './points.ts';
 import type { MatrixSummary, PairsSummary, Row } from './report.ts';
 
 const command = 'test/kill/main.ts';
-const leftBehind = inAFolderOfItsOwn();
+const folder = inAFolderOfItsOwn();
 
 describe('worker processes that are struck between two steps, between two inverses, and when that is told', () => {
   const struck = ['during step', 'after inverse', 'during move'];
@@ -22,7 +22,7 @@ describe('worker processes that are struck between two steps, between two invers
     expect(summary.kills).toBeGreaterThanOrEqual(20);
     expect(rows.every(({ records, expected }) => records === expected && records > 0)).toBe(true);
     expect(ran.code).toBe(0);
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
 
     // Every point there is, is one that a flow comes by.
     expect(Object.keys(summary.reached)).toEqual(flowNames);
@@ -53,7 +53,7 @@ describe('a library with a defect', () => {
     expect(summary).toMatchObject({ ok: false, cases: 1, kills: 1, wrongCounts: 1 });
     expect(rows[0]?.complaints).toContain('there are 2 records of authorisation and not 1 [payment-1 succeeded]');
     expect(ran.code).toBe(1);
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 });
 
@@ -63,7 +63,7 @@ describe('a kill matrix that is told to end', () => {
 
     expect(ran.code).toBe(143);
     expect(ran.stdout).not.toContain('"summary"');
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 });
 

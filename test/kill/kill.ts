@@ -1,7 +1,6 @@
 /** Observes the flows, chooses the cases, and plays them side by side. */
 
-import type { AtTheEnd } from '../support/to-the-end.ts';
-import { undoneAtTheEnd } from '../support/to-the-end.ts';
+import { type AtTheEnd, undoneAtTheEnd } from '../support/to-the-end.ts';
 import { chanceOf } from '../torture/chance.ts';
 import { type Case, NeverReached, observed, played, type Recovery, type Verdict } from './case.ts';
 import type { FlowName } from './flows.ts';

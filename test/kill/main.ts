@@ -6,6 +6,7 @@
 
 import { parseArgs } from 'node:util';
 import { type AtTheEnd, say, toTheEnd } from '../support/to-the-end.ts';
+import { wholeNumber } from '../support/whole-number.ts';
 import { recoveries } from './case.ts';
 import { flowNames } from './flows.ts';
 import { kill, type Killing, type Telling } from './kill.ts';
@@ -85,12 +86,6 @@ function among<Name extends string>(option: string, names: readonly Name[], give
     if (name === undefined) throw new Error(`${option} is "${text}", and must be one of: ${names.join(', ')}.`);
     return name;
   });
-}
-
-function wholeNumber(option: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1 && value < 2 ** 32) return value;
-  throw new Error(`${option} is "${text}", and must be a whole number from 1 on.`);
 }
 
 /** True when all was right. */

@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { wholeNumber } from '../support/whole-number.ts';
 import { DefectUnusable } from '../zoo/defect.ts';
 import { type Cast, SAGAS_EACH } from './plan.ts';
 import { playAll, PlayersFailed, type Progress } from './players.ts';
@@ -112,12 +113,6 @@ function readOptions(args: readonly string[]): Options | null {
     process.exitCode = 2;
     return null;
   }
-}
-
-function wholeNumber(option: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1 && value < 2 ** 32) return value;
-  throw new Error(`${option} is "${text}", and must be a whole number from 1 on.`);
 }
 
 async function playMany({ schedules, first, cast, processes, json }: Options): Promise<boolean> {

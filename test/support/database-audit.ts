@@ -77,7 +77,7 @@ export function isOrphan({ state, owned, due }: Pick<OperationLeft | SagaLeft, '
   return !isAtRest(state) && !owned && !due;
 }
 
-function isAtRest(state: OperationState | SagaState): boolean {
+export function isAtRest(state: OperationState | SagaState): boolean {
   return ['succeeded', 'failed', 'compensated', 'terminated', 'escalated'].includes(state);
 }
 

@@ -19,6 +19,7 @@ import { operationsAt, type Operations, type Order } from '../../examples/fulfil
 import { milliseconds } from '../../src/domain/duration.ts';
 import { evenChance } from './chance.ts';
 import { allStopped, notedIn } from './on-their-way.ts';
+import { isOver } from './over.ts';
 import { until } from './world.ts';
 
 export type Style = 'chain' | 'machine';
@@ -83,7 +84,7 @@ export async function fulfilmentShop(style: Style): Promise<FulfilmentShop> {
     async endOf(run) {
       for (let minutes = 0; minutes < 10; minutes += 1) {
         const result = await run.result({ within: 0 });
-        if (!['in-progress', 'waiting', 'compensating'].includes(result.status)) return result;
+        if (isOver(result)) return result;
         await pass('1m');
       }
       throw new Error(`The saga is ${await run.status()} after ten minutes.`);

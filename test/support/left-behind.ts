@@ -10,8 +10,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, vi } from 'vitest';
 
-/** For every test of the file that calls it; answers what the command of the test has left. */
-export function inAFolderOfItsOwn(): () => Promise<readonly string[]> {
+export interface OwnFolder {
+  /** Of the test that is running. */
+  readonly path: string;
+  /** Our folders in the command's, and the processes that were started with one of them. */
+  leftBehind(): Promise<readonly string[]>;
+}
+
+/** For every test of the file that calls it. */
+export function inAFolderOfItsOwn(): OwnFolder {
   let folder = '';
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
@@ -23,13 +30,17 @@ export function inAFolderOfItsOwn(): () => Promise<readonly string[]> {
     vi.unstubAllEnvs();
     await rm(folder, { recursive: true, force: true });
   });
-  /** Our folders in the command's, and the processes that were started with one of them. */
-  return async () => {
-    const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
-    const names = await readdir(folder);
-    return [
-      ...names.filter((name) => name.startsWith('sagacity-')),
-      ...stdout.split('\n').filter((command) => command.includes(folder)),
-    ];
+  return {
+    get path() {
+      return folder;
+    },
+    async leftBehind() {
+      const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
+      const names = await readdir(folder);
+      return [
+        ...names.filter((name) => name.startsWith('sagacity-')),
+        ...stdout.split('\n').filter((command) => command.includes(folder)),
+      ];
+    },
   };
 }

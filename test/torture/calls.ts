@@ -37,10 +37,6 @@ interface Recorded {
   readonly id: string;
 }
 
-export function isOver({ status }: End): boolean {
-  return !['in-progress', 'waiting', 'compensating'].includes(status);
-}
-
 /** One record of a history, without what it tells. */
 export interface HistoryLine {
   readonly revision: number;

@@ -6,7 +6,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ScriptedProvider } from 'sagacity/testing';
-import { type Answer, type End, type HistoryLine, isOver, type Verbs } from './calls.ts';
+import { isOver } from '../support/over.ts';
+import type { Answer, End, HistoryLine, Verbs } from './calls.ts';
 import type { Chance } from './chance.ts';
 import type { Notes } from './notes.ts';
 import { isSagaKind, type Kind, operationKinds, sagaKinds, stepsOf, troubles } from './shop.ts';

@@ -6,7 +6,7 @@ import type { Summary } from './tally.ts';
 
 const torture = 'test/torture/main.ts';
 
-const leftBehind = inAFolderOfItsOwn();
+const folder = inAFolderOfItsOwn();
 
 describe('a database that is mistreated in every way', () => {
   test('costs no effect, no operation, no process and no call its answer', { timeout: 180_000 }, async () => {
@@ -32,7 +32,7 @@ describe('a database that is mistreated in every way', () => {
       ]),
     ).toEqual(statementNames.map((name) => [name, both]));
     expect(ran.code).toBe(0);
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 });
 
@@ -42,7 +42,7 @@ describe('a torture that is told to end', () => {
 
     expect(ran.code).toBe(143);
     expect(ran.stdout).toBe('');
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 });
 
@@ -55,7 +55,7 @@ describe('a torture that cannot run', () => {
     expect(ran.code).toBe(2);
     expect(ran.stdout).toBe('');
     expect(ran.stderr).toContain('The torture could not run: SAGACITY_TEST_POSTGRES is "elsewhere".');
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 
   test.each([

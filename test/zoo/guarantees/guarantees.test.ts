@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runExample } from '../../examples/run-example.ts';
+import { inAFolderOfItsOwn } from '../../support/left-behind.ts';
 import { until } from '../../support/world.ts';
 import type { Edit } from '../defect.ts';
 import { builtGuarantees, type Guarantee, type GuaranteeDefect } from './guarantee.ts';
@@ -15,18 +13,7 @@ const command = 'test/zoo/guarantees/main.ts';
 const spec = 'test/domain/backoff.test.ts';
 const file = 'src/domain/backoff.ts';
 
-let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sagacity-test-'));
-  // The PostgreSQL server may be another user.
-  await chmod(folder, 0o755);
-  vi.stubEnv('TMPDIR', folder);
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = inAFolderOfItsOwn();
 
 async function brokenBy(guarantee: string, name: string, edit: Partial<Edit>): Promise<Guarantee> {
   const defect = { name, what: 'It is wrong.', file, find: '', replace: '', ...edit, guarantee, spec };
@@ -34,7 +21,7 @@ async function brokenBy(guarantee: string, name: string, edit: Partial<Edit>): P
 }
 
 async function written(name: string, defect: GuaranteeDefect): Promise<string> {
-  const path = join(folder, `${name}.ts`);
+  const path = join(folder.path, `${name}.ts`);
   await writeFile(path, `export const defect: unknown = ${JSON.stringify(defect)};\n`);
   return path;
 }
@@ -88,7 +75,7 @@ describe('guarantees that are broken, each in another way', () => {
       summary: { summary: 'sim-guarantees', ok: false, guarantees: 6, caught: 1 },
       exitCode: 1,
     });
-    expect(await leftBehind()).toEqual([]);
+    expect(await folder.leftBehind()).toEqual([]);
   });
 });
 
@@ -144,7 +131,7 @@ describe('the defects of a folder', () => {
 
   /** A README with a table of one guarantee that is proven, and one that is not. */
   async function readme(): Promise<string> {
-    const path = join(folder, 'README.md');
+    const path = join(folder.path, 'README.md');
     await writeFile(path, `| G1 | Delays double. | [spec](${spec}) |\n| G9 | It is compensated. | not yet |\n`);
     return path;
   }
@@ -152,7 +139,7 @@ describe('the defects of a folder', () => {
   test('are those of the guarantees that are proven, and of no others', async () => {
     const path = await written('g1', defect);
 
-    const built = await builtGuarantees(folder, await readme());
+    const built = await builtGuarantees(folder.path, await readme());
 
     expect(built).toEqual([{ guarantee: 'G1', specs: [spec], broken: { path, defect } }]);
   });
@@ -161,13 +148,13 @@ describe('the defects of a folder', () => {
     await written('g1', defect);
     await written('g1-again', defect);
 
-    await expect(builtGuarantees(folder, await readme())).rejects.toThrow('is the second defect that breaks G1');
+    await expect(builtGuarantees(folder.path, await readme())).rejects.toThrow('is the second defect that breaks G1');
   });
 
   test('are refused when the README does not link their spec', async () => {
     await written('g9', { ...defect, guarantee: 'G9' });
 
-    await expect(builtGuarantees(folder, await readme())).rejects.toThrow(`does not link ${spec} to G9`);
+    await expect(builtGuarantees(folder.path, await readme())).rejects.toThrow(`does not link ${spec} to G9`);
   });
 });
 
@@ -184,16 +171,6 @@ describe('the command', () => {
 
     expect({ ...ran, stderr: '' }).toEqual({ code: 143, stdout: '', stderr: '' });
     // Vitest has no time to close its PostgreSQL server, whose guard does it then.
-    await until(async () => ((await leftBehind()).length === 0 ? true : null), 'everything to be gone', 30_000);
+    await until(async () => ((await folder.leftBehind()).length === 0 ? true : null), 'everything to be gone', 30_000);
   });
 });
-
-/** Our folders in the command's, and the processes that were started with one of them. */
-async function leftBehind(): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-ww', '-o', 'args']);
-  const names = await readdir(folder);
-  return [
-    ...names.filter((name) => name.startsWith('sagacity-')),
-    ...stdout.split('\n').filter((started) => started.includes(folder)),
-  ];
-}

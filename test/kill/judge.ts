@@ -6,18 +6,14 @@
 import type postgres from 'postgres';
 import type { ProviderClient } from 'sagacity/testing';
 import {
-  aboutCount,
-  aboutOperation,
   groupedBy,
-  handoversIn,
   isAtRest,
   isOrphan,
   isTakenBack,
-  linesIn,
+  type Left,
   type OperationLeft,
-  rowsIn,
+  readLeft,
   type SagaLeft,
-  sagasIn,
   told,
 } from '../support/database-audit.ts';
 import type { Flow, Told } from './flows.ts';
@@ -38,35 +34,23 @@ export async function judge(
   ends: readonly Told[],
   { sql, provider }: { readonly sql: postgres.Sql; readonly provider: ProviderClient },
 ): Promise<Judgement> {
-  const [rows, sagas] = [await rowsIn(sql), await sagasIn(sql)];
-  const lines = groupedBy(await linesIn(sql), ({ operation }) => operation);
-  const made = await provider.records();
-  const recordsOf = groupedBy(made, ({ key }) => key ?? '');
-  const kinds = groupedBy(made, ({ kind }) => kind);
-  const sent = groupedBy(
-    (await provider.received()).filter(({ method }) => method === 'POST'),
-    ({ key }) => key ?? '',
-  );
-  const keys = new Set(rows.map(({ providerKey }) => providerKey));
+  const left = await readLeft(sql, provider);
+  const { operations, sagas } = left;
+  const kinds = groupedBy(left.records, ({ kind }) => kind);
   const records = Object.fromEntries([...kinds].map(([kind, all]) => [kind, all.length]));
-  const members = groupedBy(rows, ({ saga }) => saga ?? '');
-  const orphans = [...rows.filter((row) => row.saga === null && isOrphan(row)), ...sagas.filter(isOrphan)];
   const expected = flow.records(ends);
+  const orphans = [...operations.filter(({ saga }) => saga === null), ...sagas].filter(isOrphan);
   return {
     ...{ records, expected },
     orphans: orphans.length,
     complaints: [
       ...aboutRecords(expected, records, ends),
-      ...[...sent.keys()].filter((key) => !keys.has(key)).map((key) => `the provider received the unknown key ${key}`),
-      ...rows.flatMap((row) =>
-        [
-          ...aboutOperation(row, lines.get(row.id) ?? [], sent.get(row.providerKey) ?? []),
-          ...aboutCount(row, recordsOf.get(row.providerKey) ?? []),
-        ].map((what) => `${row.action} ${what}`),
+      ...operations.flatMap((row) =>
+        [...left.wrongWith(row), ...left.wrongCount(row)].map((what) => `${row.action} ${what}`),
       ),
-      ...sagas.flatMap((saga) => aboutSaga(saga, members.get(saga.id) ?? [])),
-      ...ends.flatMap((end) => aboutEnd(end, rows, sagas)),
-      ...(await handoversIn(sql)).map((aggregate) => `a hand-over to ${aggregate} was never applied`),
+      ...sagas.flatMap((saga) => aboutSaga(saga, left.operationsOf(saga))),
+      ...ends.flatMap((end) => aboutEnd(end, left)),
+      ...left.strays,
     ],
   };
 }
@@ -96,7 +80,7 @@ function aboutSaga(saga: SagaLeft, own: readonly OperationLeft[]): string[] {
 }
 
 /** What a caller was told is what is stored. */
-function aboutEnd({ orderId, id, status }: Told, rows: readonly OperationLeft[], sagas: readonly SagaLeft[]): string[] {
-  const state = [...rows, ...sagas].find((row) => row.id === id)?.state;
+function aboutEnd({ orderId, id, status }: Told, { operations, sagas }: Left): string[] {
+  const state = [...operations, ...sagas].find((row) => row.id === id)?.state;
   return told(state !== status, `the caller of ${orderId} was told ${status}, and stored is ${state ?? 'nothing'}`);
 }

@@ -6,7 +6,7 @@
 
 import type postgres from 'postgres';
 import type { OperationState, SagaState } from 'sagacity';
-import type { ProviderRecord, ReceivedRequest } from 'sagacity/testing';
+import type { ProviderClient, ProviderRecord, ReceivedRequest } from 'sagacity/testing';
 
 /** An operation. */
 export interface OperationLeft {
@@ -63,13 +63,47 @@ export async function unfinished(sql: postgres.Sql): Promise<number> {
   return Number(found?.['count']);
 }
 
-/** Everything that is wrong with an operation, by its row, its history and what the provider received under its key. */
-export function aboutOperation(
-  row: OperationLeft,
-  history: readonly StoredLine[],
-  sent: readonly ReceivedRequest[],
-): string[] {
-  return [...aboutRow(row), ...aboutHistory(row, history), ...aboutSends(history, sent)];
+/** Everything that is left in a database and at the provider. */
+export interface Left {
+  readonly operations: readonly OperationLeft[];
+  readonly sagas: readonly SagaLeft[];
+  readonly records: readonly ProviderRecord[];
+  operationsOf(saga: SagaLeft): readonly OperationLeft[];
+  historyOf(operation: OperationLeft): readonly StoredLine[];
+  /** Everything that is wrong with an operation, by its row, its history and what the provider received under its key. */
+  wrongWith(operation: OperationLeft): readonly string[];
+  /** The same of the records under its key. */
+  wrongCount(operation: OperationLeft): readonly string[];
+  /** Requests that no operation has sent, and words that nobody has heeded. */
+  readonly strays: readonly string[];
+}
+
+export async function readLeft(sql: postgres.Sql, provider: ProviderClient): Promise<Left> {
+  const operations = await operationsIn(sql);
+  const sagas = await sagasIn(sql);
+  const lines = groupedBy(await linesIn(sql), ({ operation }) => operation);
+  const handovers = await handoversIn(sql);
+  const records = await provider.records();
+  const made = groupedBy(records, ({ key }) => key ?? '');
+  const posted = (await provider.received()).filter(({ method }) => method === 'POST');
+  const sent = groupedBy(posted, ({ key }) => key ?? '');
+  const members = groupedBy(operations, ({ saga }) => saga ?? '');
+  const keys = new Set(operations.map(({ providerKey }) => providerKey));
+  const historyOf = ({ id }: OperationLeft) => lines.get(id) ?? [];
+  return {
+    ...{ operations, sagas, records, historyOf },
+    operationsOf: ({ id }) => members.get(id) ?? [],
+    wrongWith(operation) {
+      const history = historyOf(operation);
+      const requests = sent.get(operation.providerKey) ?? [];
+      return [...aboutRow(operation), ...aboutHistory(operation, history), ...aboutSends(history, requests)];
+    },
+    wrongCount: (operation) => aboutCount(operation, made.get(operation.providerKey) ?? []),
+    strays: [
+      ...[...sent.keys()].filter((key) => !keys.has(key)).map((key) => `the provider received the unknown key ${key}`),
+      ...handovers.map((aggregate) => `a hand-over to ${aggregate} was never applied`),
+    ],
+  };
 }
 
 /** Neither at an end, nor with a next step. */
@@ -94,6 +128,7 @@ function aboutRow(row: OperationLeft): string[] {
   ];
 }
 
+/** What is wrong with the number of records that an operation has. */
 export function aboutCount({ state }: OperationLeft, records: readonly ProviderRecord[]): string[] {
   const least = state === 'succeeded' || state === 'compensated' ? 1 : 0;
   // What is proven without effect has none; of what nobody could prove there is one at most.
@@ -152,7 +187,7 @@ export function told(isWrong: boolean, what: string): string[] {
   return isWrong ? [what] : [];
 }
 
-export async function rowsIn(sql: postgres.Sql): Promise<OperationLeft[]> {
+async function operationsIn(sql: postgres.Sql): Promise<OperationLeft[]> {
   return await sql<OperationLeft[]>`
     select
       o.id, o.action, o.saga, o.key, o.provider_key as "providerKey", o.state, o.reason, o.revision::int,
@@ -162,7 +197,7 @@ export async function rowsIn(sql: postgres.Sql): Promise<OperationLeft[]> {
     order by o.created_at`;
 }
 
-export async function sagasIn(sql: postgres.Sql): Promise<SagaLeft[]> {
+async function sagasIn(sql: postgres.Sql): Promise<SagaLeft[]> {
   return await sql<SagaLeft[]>`
     select
       s.id, s.key as "orderId", s.state, s.reason, s.due_at is not null as due,
@@ -171,7 +206,7 @@ export async function sagasIn(sql: postgres.Sql): Promise<SagaLeft[]> {
     order by s.created_at`;
 }
 
-export async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
+async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
   return await sql<StoredLine[]>`
     select
       subject as operation, revision::int, n, kind, number as attempt, extract(epoch from at)::float8 as at,
@@ -180,7 +215,7 @@ export async function linesIn(sql: postgres.Sql): Promise<StoredLine[]> {
     order by subject, revision, n`;
 }
 
-export async function handoversIn(sql: postgres.Sql): Promise<string[]> {
+async function handoversIn(sql: postgres.Sql): Promise<string[]> {
   const waiting = await sql<{ aggregate: string }[]>`select aggregate from sagacity.handover`;
   return waiting.map(({ aggregate }) => aggregate);
 }

@@ -9,16 +9,12 @@ import type postgres from 'postgres';
 import type { ProviderRecord, ScriptedProvider } from 'sagacity/testing';
 import {
   aboutCount,
-  aboutOperation,
   groupedBy,
-  handoversIn,
   isOrphan,
   isTakenBack,
-  linesIn,
   type OperationLeft,
-  rowsIn,
+  readLeft,
   type SagaLeft,
-  sagasIn,
   told,
 } from '../support/database-audit.ts';
 import { type Answer, type End, type HistoryLine, type OperationEnd, type SagaEnd, type Verbs } from './calls.ts';
@@ -39,19 +35,11 @@ export interface Evidence {
 /** Says all that is wrong; a complaint names its order. */
 export async function audit(evidence: Evidence): Promise<readonly string[]> {
   const { sql, provider, orders } = evidence;
-  const rows = await rowsIn(sql);
-  const alone = rows.filter(({ saga }) => saga === null);
-  const sagas = await sagasIn(sql);
-  const members = groupedBy(rows, ({ saga }) => saga ?? '');
-  const lines = groupedBy(await linesIn(sql), ({ operation }) => operation);
-  const records = groupedBy(await provider.records(), ({ orderId }) => orderId ?? '');
-  const recordsOf = groupedBy([...records.values()].flat(), ({ key }) => key ?? '');
-  const sent = groupedBy(
-    (await provider.received()).filter(({ method }) => method === 'POST'),
-    ({ key }) => key ?? '',
-  );
+  const left = await readLeft(sql, provider);
+  const alone = left.operations.filter(({ saga }) => saga === null);
+  const records = groupedBy(left.records, ({ orderId }) => orderId ?? '');
   const known = new Map(orders.map((order) => [order.orderId, order]));
-  const stored = new Set([...alone.map(({ key }) => key), ...sagas.map(({ orderId }) => orderId)]);
+  const stored = new Set([...alone.map(({ key }) => key), ...left.sagas.map(({ orderId }) => orderId)]);
 
   const complaints: string[] = [];
   for (const order of orders) {
@@ -61,8 +49,6 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
   for (const [orderId, made] of records) {
     if (!stored.has(orderId)) complaints.push(`${orderId} has ${made.length} records at the provider and no row`);
   }
-  const keys = new Set(rows.map(({ providerKey }) => providerKey));
-  for (const key of sent.keys()) if (!keys.has(key)) complaints.push(`the provider received the unknown key ${key}`);
   const ends = await toldOf(orders, evidence.workers, 'result');
   const stories = await toldOf(
     orders.filter(({ kind }) => isSagaKind(kind)),
@@ -70,38 +56,31 @@ export async function audit(evidence: Evidence): Promise<readonly string[]> {
     'history',
   );
   for (const row of alone) {
-    const history = lines.get(row.id) ?? [];
+    const history = left.historyOf(row);
     const end = ends.get(row.id);
     const wrong = [
-      ...aboutOperation(row, history, sent.get(row.providerKey) ?? []),
+      ...left.wrongWith(row),
       // An operation was ordered, and its result is one of an operation.
       ...aboutRecords(row, end as OperationEnd | undefined, records.get(row.key) ?? []),
       ...aboutCallers(known.get(row.key), end, history),
     ];
     for (const what of wrong) complaints.push(`${row.key} ${what} [${row.state}; ${history.map(shown).join(' ')}]`);
   }
-  for (const saga of sagas) {
-    const own = members.get(saga.id) ?? [];
+  for (const saga of left.sagas) {
+    const own = left.operationsOf(saga);
     const end = ends.get(saga.id);
     const made = records.get(saga.orderId) ?? [];
     const wrong = [
       // A saga was ordered, and its result is one of a saga.
       ...aboutSaga(saga, own, end as SagaEnd | undefined, made),
       ...aboutCallers(known.get(saga.orderId), end, stories.get(saga.id) ?? []),
-      ...own.flatMap((row) => {
-        const told = [
-          ...aboutOperation(row, lines.get(row.id) ?? [], sent.get(row.providerKey) ?? []),
-          ...aboutCount(row, recordsOf.get(row.providerKey) ?? []),
-        ];
-        return told.map((what) => `${row.action} ${what}`);
-      }),
+      ...own.flatMap((row) => [...left.wrongWith(row), ...left.wrongCount(row)].map((what) => `${row.action} ${what}`)),
     ];
     const stand = own.map(({ action, state }) => `${action} ${state}`).join(', ');
     for (const what of wrong) complaints.push(`${saga.orderId} ${what} [${saga.state}; ${stand}]`);
   }
   for (const refusal of await refusalsIn(evidence.log)) complaints.push(`the server refused a statement: ${refusal}`);
-  for (const operation of await handoversIn(sql)) complaints.push(`a hand-over to ${operation} was never applied`);
-  return complaints;
+  return [...complaints, ...left.strays];
 }
 
 /** A saga has left behind what it says, and every record of its order is one of its own operations'. */

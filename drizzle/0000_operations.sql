@@ -23,6 +23,14 @@ CREATE TABLE "sagacity"."handover" (
 	CONSTRAINT "handover_pk" PRIMARY KEY("tenant","aggregate","id")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."lock" (
+	"tenant" text NOT NULL,
+	"resource" text NOT NULL,
+	"saga" text NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	CONSTRAINT "lock_pk" PRIMARY KEY("resource","tenant")
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."migration" (
 	"number" integer PRIMARY KEY NOT NULL,
 	"name" text NOT NULL,
@@ -88,6 +96,19 @@ CREATE TABLE "sagacity"."saga" (
 	CONSTRAINT "saga_identity" UNIQUE("key","name","tenant")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."signal" (
+	"tenant" text NOT NULL,
+	"saga" text NOT NULL,
+	"name" text NOT NULL,
+	"event_id" text NOT NULL,
+	"fingerprint" text NOT NULL,
+	"state" text NOT NULL,
+	"why" text,
+	"at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "signal_pk" PRIMARY KEY("saga","event_id","name","tenant")
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."timeline" (
 	"id" text PRIMARY KEY NOT NULL,
 	"seen_at" timestamp with time zone NOT NULL
@@ -99,6 +120,7 @@ CREATE TABLE "sagacity"."worker" (
 	"dead_at" timestamp with time zone
 );
 --> statement-breakpoint
+CREATE INDEX "lock_saga" ON "sagacity"."lock" USING btree ("saga","tenant");--> statement-breakpoint
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint

@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
   {
     number: 0,
     name: '0000_operations',
-    checksum: 'f6b638c0f82923b44fb36865233df5b14da7c0c5ffdec59212a18123335efe7d',
+    checksum: '915daf7457e0cdf33a45afeb4335ffd6ca4805f503e8cc072c45d20ac8dacdb3',
     sql: `CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
@@ -38,6 +38,14 @@ CREATE TABLE "sagacity"."handover" (
 	"at" timestamp with time zone NOT NULL,
 	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "sagacity"."handover_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	CONSTRAINT "handover_pk" PRIMARY KEY("tenant","aggregate","id")
+);
+--> statement-breakpoint
+CREATE TABLE "sagacity"."lock" (
+	"tenant" text NOT NULL,
+	"resource" text NOT NULL,
+	"saga" text NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	CONSTRAINT "lock_pk" PRIMARY KEY("resource","tenant")
 );
 --> statement-breakpoint
 CREATE TABLE "sagacity"."migration" (
@@ -105,6 +113,19 @@ CREATE TABLE "sagacity"."saga" (
 	CONSTRAINT "saga_identity" UNIQUE("key","name","tenant")
 );
 --> statement-breakpoint
+CREATE TABLE "sagacity"."signal" (
+	"tenant" text NOT NULL,
+	"saga" text NOT NULL,
+	"name" text NOT NULL,
+	"event_id" text NOT NULL,
+	"fingerprint" text NOT NULL,
+	"state" text NOT NULL,
+	"why" text,
+	"at" timestamp with time zone NOT NULL,
+	"expires_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "signal_pk" PRIMARY KEY("saga","event_id","name","tenant")
+);
+--> statement-breakpoint
 CREATE TABLE "sagacity"."timeline" (
 	"id" text PRIMARY KEY NOT NULL,
 	"seen_at" timestamp with time zone NOT NULL
@@ -116,6 +137,7 @@ CREATE TABLE "sagacity"."worker" (
 	"dead_at" timestamp with time zone
 );
 --> statement-breakpoint
+CREATE INDEX "lock_saga" ON "sagacity"."lock" USING btree ("saga","tenant");--> statement-breakpoint
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint

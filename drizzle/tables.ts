@@ -4,4 +4,4 @@ import { pgSchema } from 'drizzle-orm/pg-core';
 import { DEFAULT_SCHEMA, tables } from '../src/adapters/postgres/schema.ts';
 
 export const sagacity = pgSchema(DEFAULT_SCHEMA);
-export const { operation, saga, attempt, handover, worker, timeline, migration } = tables;
+export const { operation, saga, attempt, handover, signal, lock, worker, timeline, migration } = tables;

@@ -9,8 +9,16 @@
 import { type AnyStateMachine, assign, setup } from 'xstate';
 import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
-import type { Chain, Choose, Part, Saga, Sleep, Step } from '../src/define/saga-flow.ts';
+import type { Chain, Choose, Part, Saga, Sleep, Step, WaitFor } from '../src/define/saga-flow.ts';
 import { inert } from './actors.ts';
+
+/** Begins the name of a delay that is given as a point in time: milliseconds since the epoch. */
+const UNTIL = 'until';
+
+/** Of a timer of such a chart: what it is armed with is no length of time but the time itself. */
+export function isPointInTime(timerId: string): boolean {
+  return timerId.startsWith(`xstate.after.${UNTIL} `);
+}
 
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
 export interface SagaContext {
@@ -95,15 +103,24 @@ function actionsIn(parts: readonly Part[]): string[] {
   return partsIn(parts).flatMap((part) => (part.type === 'step' ? part.operation.action : []));
 }
 
-/** Of the sleeps whose length is made from what is known by then. */
+/** Of the sleeps whose end is made from what is known by then, or is a point in time. */
 function delaysIn(parts: readonly Part[]): Words['delays'] {
   return Object.fromEntries(
     partsIn(parts).flatMap((part) => {
       if (part.type !== 'sleep') return [];
-      const { name, pauseMs } = part;
-      return typeof pauseMs === 'number' ? [] : [[name, ({ context }: Moment) => pauseMs(known(context))]];
+      const { pauseMs, isUntil } = part;
+      if (typeof pauseMs === 'number') return isUntil ? [[delayName(part), () => pauseMs]] : [];
+      return [[delayName(part), ({ context }: Moment) => pauseMs(known(context))]];
     }),
   );
+}
+
+/**
+ * Of a sleep until a point in time it has a word that no part's name can have: what it gives is no length of time but the
+ * time itself.
+ */
+function delayName({ name, isUntil }: Sleep): string {
+  return isUntil ? `${UNTIL} ${name}` : name;
 }
 
 /** A guard for each branch that can be chosen, named as drawings show it. */
@@ -162,6 +179,11 @@ function words({ actors, delays, picks }: Words) {
         const { output } = event as unknown as { output: unknown };
         return { outputs: { ...context.outputs, [step]: output } };
       }),
+      keepPayload: assign(({ context, event }, { step }: { step: string }) => {
+        // Stands where a signal is taken only, whose name is its author's.
+        const { payload } = event as unknown as { payload: unknown };
+        return { outputs: { ...context.outputs, [step]: payload } };
+      }),
       keepVerdict: assign(({ context, event }, { step }: { step: string }) =>
         event.type === 'verdict.given' && event.outcome.type === 'succeeded'
           ? { outputs: { ...context.outputs, [step]: event.outcome.output } }
@@ -199,7 +221,8 @@ function topLevelStates(saga: Saga, parts: readonly Part[]): States {
     const isForward = pivotAt !== -1 && at > pivotAt;
     const next = parts[at + 1]?.name ?? 'succeeded';
     const states = statesOf(part, { next, back: isForward ? null : 'compensating', amongOthers: false });
-    return isForward ? states : { ...states, [part.name]: { ...states[part.name], on: waysBack } };
+    const first: { readonly on?: object } = states[part.name] ?? {};
+    return isForward ? states : { ...states, [part.name]: { ...first, on: { ...first.on, ...waysBack } } };
   });
   return mergedStates(made);
 }
@@ -215,6 +238,8 @@ function statesOf(part: Part, place: Place): States {
       return stepStates(part, place);
     case 'sleep':
       return { [part.name]: sleepState(part, place) };
+    case 'waitFor':
+      return waitingStates(part, place);
     case 'parallel':
       return { [part.name]: parallelState(part.branches, place) };
     case 'choose':
@@ -222,12 +247,37 @@ function statesOf(part: Part, place: Place): States {
   }
 }
 
-function sleepState({ name, pauseMs }: Sleep, { next }: Place): object {
+function sleepState(sleep: Sleep, { next }: Place): object {
+  const { pauseMs, isUntil } = sleep;
+  const isFixed = typeof pauseMs === 'number' && !isUntil;
+  return { description: pauseOf(sleep), after: { [isFixed ? pauseMs : delayName(sleep)]: { target: next } } };
+}
+
+function pauseOf({ pauseMs, isUntil }: Sleep): string {
   const isFixed = typeof pauseMs === 'number';
-  return {
-    description: isFixed ? `Waits for ${formatDuration(pauseMs)}.` : 'Waits for as long as is made of what is known.',
-    after: { [isFixed ? pauseMs : name]: { target: next } },
+  if (isUntil)
+    return isFixed ? `Waits until ${new Date(pauseMs).toISOString()}.` : 'Waits until a time made of what is known.';
+  return isFixed ? `Waits for ${formatDuration(pauseMs)}.` : 'Waits for as long as is made of what is known.';
+}
+
+function waitingStates({ name, signal, withinMs, otherwise }: WaitFor, { next, back, amongOthers }: Place): States {
+  const timedOut = `${name} timed out`;
+  const comes = { [signal.name]: { target: next, actions: { type: 'keepPayload', params: { step: name } } } };
+  const targets = { compensate: back ?? next, continue: next, escalate: timedOut };
+  const ends = {
+    compensate: 'everything is taken back',
+    continue: 'the saga goes on',
+    escalate: 'a person decides',
   };
+  const state = {
+    description: `Waits ${formatDuration(withinMs)} for the signal ${signal.name}; without it ${ends[otherwise]}.`,
+    on: comes,
+    after: { [withinMs]: { target: targets[otherwise] } },
+  };
+  if (otherwise !== 'escalate') return { [name]: state };
+  const description = `The signal ${signal.name} has not come, and there is no way back: a person decides.`;
+  const asked = askedState(description, { step: name, amongOthers }, next);
+  return { [name]: state, [timedOut]: { ...asked, on: { ...comes, ...asked.on } } };
 }
 
 function parallelState(branches: Branches, { next, back }: Place): object {
@@ -276,22 +326,26 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
   const state = { description: descriptionOf(step, back !== null), invoke };
   if (back !== null || step.onFailed === 'continue') return { [step.name]: state };
 
-  const params: Asked = { step: step.name, amongOthers };
-  const asked = {
-    description: `${step.operation.action} was refused, and there is no way back: a person decides.`,
+  const description = `${step.operation.action} was refused, and there is no way back: a person decides.`;
+  return { [step.name]: state, [failed]: askedState(description, { step: step.name, amongOthers }, next) };
+}
+
+/** A person says that it succeeded, with what it would have left behind, or has it taken again. */
+function askedState(description: string, params: Asked, next: string) {
+  return {
+    description,
     tags: ['escalated'],
     on: {
       'verdict.given': [
         {
           guard: { type: 'saysSucceeded', params },
           target: next,
-          actions: { type: 'keepVerdict', params: { step: step.name } },
+          actions: { type: 'keepVerdict', params: { step: params.step } },
         },
-        { guard: { type: 'saysNotApplied', params }, target: step.name },
+        { guard: { type: 'saysNotApplied', params }, target: params.step },
       ],
     },
   };
-  return { [step.name]: state, [failed]: asked };
 }
 
 /** One line for drawings: what is done there, and what becomes of it. */

@@ -25,7 +25,8 @@ export {
   unknown,
 } from './domain/outcome.ts';
 export type { SagaState } from './domain/saga-state.ts';
-export type { Instruction, SignalEvent, SignalOptions, StepDecision } from './orchestrator/command.ts';
+export { signal, type Signal } from './define/signal.ts';
+export type { Instruction, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
 export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
 export type {
@@ -41,6 +42,7 @@ export type {
 } from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { SagaRun, StoryRecord } from './orchestrator/saga-run.ts';
+export type { SignalEvent, SignalOptions, SignalQuestion, SignalStatus } from './orchestrator/signal.ts';
 export type { Logger } from './ports/logger.ts';
 export type { RecordKind, Store, Transaction } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

@@ -11,6 +11,7 @@ import type { StepCode } from '../domain/operation-state.ts';
 import type { CompensateOption, Operation, Undo } from './operation.ts';
 import type { Chain, OnFailed, Saga, SagaCause, SagaCode, SagaParts, SagaTypes } from './saga-flow.ts';
 import type { ReservedName } from './saga-names.ts';
+import type { Signal } from './signal.ts';
 
 /** Up to the pivot a refusal takes everything back; after its success there is only the way on. */
 export type Recovery = 'backward' | 'forward';
@@ -156,8 +157,43 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
    */
   sleep<const Name extends string>(
     name: NewName<Name, Before & Own>,
-    pause: Duration | ((known: Known<Input, Before & Own>) => Duration),
+    pause: Duration | ((known: Known<Input, Before & Own>) => Duration) | SleepUntil<Known<Input, Before & Own>>,
   ): Grown<Of, Input, Before, Own, Refusals, Way>;
+
+  /**
+   * Waits for a signal, whose payload is what comes next sees under this name. One that came early has been kept and
+   * counts at once. When it has not come `within` that time, by the database's clock, `otherwise` says what follows: before
+   * the pivot everything is taken back, with the cause `{ step: name, code: 'timed-out' }`, or the saga goes on without
+   * it; after the pivot a person is asked, and until then the signal still counts, or the saga goes on without it. Of a
+   * signal and the end of the time in one turn, the signal counts.
+   *
+   * @example
+   * .waitFor('approval', approved, { within: '2d', otherwise: 'compensate' })
+   */
+  waitFor<const Name extends string, Payload, const Otherwise extends OtherwiseBy<Way>>(
+    name: NewName<Name, Before & Own>,
+    signal: Signal<string, Payload, unknown>,
+    options: { readonly within: Duration; readonly otherwise: Otherwise },
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    With<Own, Name, Payload, Otherwise>,
+    Otherwise extends 'compensate' ? With<Refusals, Name, WaitedInVain> : Refusals,
+    Way
+  >;
+}
+
+/** Until a point in time by the database's clock; one that has passed is no pause. */
+interface SleepUntil<Seen> {
+  readonly until: Date | ((known: Seen) => Date);
+}
+
+type OtherwiseBy<Way> = Way extends 'forward' ? 'escalate' | 'continue' : 'compensate' | 'continue';
+
+/** Stands for the code of a signal that has not come, to which no code of an operation is added. */
+interface WaitedInVain {
+  readonly code: 'timed-out';
 }
 
 interface SagaOf<Name extends string, Submitted> {
@@ -224,4 +260,4 @@ export type CauseBy<Refusals> =
   | SagaCause<null, SagaCode>
   | { [Step in keyof Refusals & string]: SagaCause<Step, CodeIn<Refusals[Step]>> }[keyof Refusals & string];
 
-type CodeIn<Codes> = (Codes & string) | StepCode;
+type CodeIn<Codes> = [WaitedInVain] extends [Codes] ? WaitedInVain['code'] : (Codes & string) | StepCode;

@@ -7,6 +7,7 @@
 
 import type { Compensation, Operation } from './operation.ts';
 import type { Schema } from './schema.ts';
+import type { Signal } from './signal.ts';
 
 /**
  * Why a saga takes back what it did: the step that was refused, and with which code; or null and what else ended it.
@@ -62,6 +63,8 @@ export interface SagaTypes<Input, Output, Cause, Submitted> {
 export interface SagaFunctions {
   readonly input: Schema;
   readonly key: (context: { readonly input: unknown }) => string;
+  /** Null: it shares nothing that only one saga may have at a time. */
+  readonly lock: ((context: { readonly input: unknown }) => readonly string[]) | null;
 }
 
 export type CompensationOrder = 'reverse' | 'parallel';
@@ -74,7 +77,7 @@ export interface Chain {
   readonly output: ((known: Record<string, unknown>) => unknown) | null;
 }
 
-export type Part = Step | Sleep | Parallel | Choose;
+export type Part = Step | Sleep | WaitFor | Parallel | Choose;
 
 export interface Step {
   readonly type: 'step';
@@ -94,6 +97,18 @@ export interface Sleep {
   readonly name: string;
   /** Milliseconds, or what makes them of the same as a step's input. */
   readonly pauseMs: number | ((known: Record<string, unknown>) => number);
+  /** It makes the point in time at which the pause ends instead, as milliseconds since the epoch. */
+  readonly isUntil: boolean;
+}
+
+/** A signal that has to come before what is next. */
+export interface WaitFor {
+  readonly type: 'waitFor';
+  readonly name: string;
+  readonly signal: Signal;
+  readonly withinMs: number;
+  /** What follows when it has not come by then: `compensate` up to the pivot, `escalate` after it, or going on. */
+  readonly otherwise: 'compensate' | OnFailed;
 }
 
 /** What can follow from a refusal after the pivot: a person is asked, or the saga goes on without the output. */

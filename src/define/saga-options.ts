@@ -23,7 +23,7 @@ const requiredByHand = {
   machine: 'an XState machine',
   operations: 'the operations by the names of its actor sources, as given to actorsFrom()',
 };
-const optional = ['version', 'within', 'compensation'];
+const optional = ['version', 'within', 'compensation', 'lock'];
 const optionalByHand = [...optional, 'pivot', 'takesNothingBack'];
 
 /** Throws DEFINITION_INVALID unless `name` can be a name in the database. */
@@ -56,6 +56,8 @@ export function commonOf(name: string, options: ChosenOptions, byHand: boolean) 
   refuseUnless(isSchema(given.input), subject, 'input', required.input);
   refuseUnless(isFunction(given.key), subject, 'key', 'a function of { input }');
 
+  const isLock = given.lock === undefined || isFunction(given.lock);
+  refuseUnless(isLock, subject, 'lock', 'a function of { input } that gives names: ({ input }) => [input.orderId]');
   const { version = 1, within, compensation = 'reverse' } = options;
   if (!Number.isSafeInteger(version) || version < 1) {
     throw definitionInvalid(
@@ -111,6 +113,7 @@ interface Unchecked {
   readonly [option: string]: unknown;
   readonly input?: unknown;
   readonly key?: unknown;
+  readonly lock?: unknown;
   readonly machine?: unknown;
   readonly operations?: unknown;
   readonly pivot?: unknown;

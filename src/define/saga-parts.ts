@@ -4,16 +4,17 @@
  * the compiler refuses is refused here too, for callers without one.
  */
 
-import { type Duration, milliseconds } from '../domain/duration.ts';
+import { type Duration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { type Compensation, isOperation, type Operation } from './operation.ts';
 import { refuseBadCompensate } from './operation-options.ts';
-import { isFunction, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
+import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import type { Recovery } from './saga-chain.ts';
-import type { Choose, OnFailed, Parallel, Part, Sleep, Step } from './saga-flow.ts';
+import type { Choose, OnFailed, Parallel, Part, Sleep, Step, WaitFor } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
+import { isSignal } from './signal.ts';
 
 /** Where the parts are that a verb adds to: in which saga, and on which side of its pivot. */
 export interface Place {
@@ -73,10 +74,59 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
 
 export function sleepOf(place: Place, [name, pause]: Given): Sleep {
   const subject = begin(place, 'sleep', name);
+  if (typeof pause === 'object' && pause !== null) return sleepUntil(subject, pause);
   // What is no duration is refused by its reader, at once or, of a function, when the chart comes there.
   const read = (duration: unknown) => milliseconds(duration as Duration, `the pause of ${subject.called}`);
   const pauseMs = typeof pause === 'function' ? (known: object) => read(pause(known)) : read(pause);
-  return Object.freeze({ type: 'sleep', name: subject.name, pauseMs });
+  return Object.freeze({ type: 'sleep', name: subject.name, pauseMs, isUntil: false });
+}
+
+function sleepUntil(subject: PartSubject, given: { readonly until?: unknown }): Sleep {
+  refuseUnknownOptions(subject.called, given, ['until']);
+  const { until } = given;
+  const isGiven = until instanceof Date || typeof until === 'function';
+  refuseUnless(isGiven, subject, 'until', 'a Date, or a function that makes one: ({ input }) => input.leavesAt');
+  const read = (date: unknown) => {
+    const at = date instanceof Date ? date.getTime() : Number.NaN;
+    if (Number.isFinite(at)) return at;
+    throw definitionInvalid(`until of ${subject.called} is no point in time.`, 'Write a valid Date.', subject.facts);
+  };
+  const pauseMs = typeof until === 'function' ? (known: object) => read(until(known)) : read(until);
+  return Object.freeze({ type: 'sleep', name: subject.name, pauseMs, isUntil: true });
+}
+
+const otherwises: Record<Recovery, readonly WaitFor['otherwise'][]> = {
+  backward: ['compensate', 'continue'],
+  forward: ['escalate', 'continue'],
+};
+
+export function waitForOf(place: Place, [name, signal, options]: Given): WaitFor {
+  const subject = begin(place, 'waitFor', name);
+  if (!isSignal(signal)) {
+    throw definitionInvalid(
+      `${subject.called} names no signal.`,
+      "Write what signal('approved', { payload: typed<T>() }) returned.",
+      subject.facts,
+    );
+  }
+  const wanted = `{ within: '2d', otherwise: '${otherwises[place.way][0] ?? ''}' }`;
+  refuseUnless(typeof options === 'object' && options !== null, subject, 'options', wanted);
+  // Null has been refused on the line above.
+  const given: { readonly within?: unknown; readonly otherwise?: unknown } = { ...(options as object) };
+  refuseUnknownOptions(subject.called, given, ['within', 'otherwise']);
+  refuseMissing(
+    subject,
+    { ...given },
+    {
+      within: "how long it is waited for: '2d'",
+      otherwise: `what follows when it does not come: ${otherwises[place.way].map((word) => `'${word}'`).join(' or ')}`,
+    },
+  );
+  const withinMs = lastingMs(given.within as Duration, `within of ${subject.called}`);
+  refuseOtherWords(`otherwise of ${subject.called}`, given.otherwise, otherwises[place.way]);
+  // Another word has been refused on the line above.
+  const otherwise = given.otherwise as WaitFor['otherwise'];
+  return Object.freeze({ type: 'waitFor', name: subject.name, signal, withinMs, otherwise });
 }
 
 /** Opens a branch for an author's function: what that is given, and what it has made of it, null when it is another's. */

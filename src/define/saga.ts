@@ -19,6 +19,12 @@ interface CommonOptions<Submitted, Input> {
   readonly input: Schema<Submitted, Input>;
   /** The business identity, from the input alone: one key, one saga. */
   readonly key: (context: { readonly input: Input }) => string;
+  /**
+   * What only one saga may work on at a time, from the input alone: an order, a customer's account. It is held from the
+   * submission until the saga has settled; while another saga of the tenant holds one of them, `submit` is refused with
+   * RESOURCE_LOCKED, which names the holder. Names are one space for all sagas.
+   */
+  readonly lock?: (context: { readonly input: Input }) => readonly string[];
   /** A whole number from 1, raised when the steps change: sagas under way end as they began. Default 1. */
   readonly version?: number;
   /** The deadline of the whole saga: when it passes before the pivot has succeeded, everything is taken back. */
@@ -99,11 +105,14 @@ export function saga<
   options: MachineSagaOptions<Submitted, Input, Output, Source, Pivot, Reason>,
 ): Saga<Name, Input, Declared<Output>, SagaCause, Submitted>;
 // Who runs them hands over what has been through the schema; the static types have done their work at this call.
-export function saga(name: string, options: SagaFunctions & ChosenOptions): Saga {
+export function saga(
+  name: string,
+  options: Omit<SagaFunctions, 'lock'> & Partial<Pick<SagaFunctions, 'lock'>> & ChosenOptions,
+): Saga {
   refuseBadSagaName(name);
   const byHand = isByHand(name, options);
   const common = commonOf(name, options, byHand);
-  const functions = Object.freeze({ input: options.input, key: options.key });
+  const functions = Object.freeze({ input: options.input, key: options.key, lock: options.lock ?? null });
   if (!byHand) return new SagaBuilder({ name, ...common, options: functions, pivotStep: null }, Object.freeze([]));
   const { pivotStep, ...flow } = handWrittenOf(name, { ...options });
   return Object.freeze({ type: 'saga', name, ...common, options: functions, pivotStep, flow: Object.freeze(flow) });

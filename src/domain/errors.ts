@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'OPERATION_NOT_FOUND'
   | 'SAGA_NOT_FOUND'
   | 'SIGNAL_REFUSED'
+  | 'RESOURCE_LOCKED'
   | 'RESOLUTION_REFUSED'
   | 'ORCHESTRATOR_STOPPED'
   | 'STORE_UNAVAILABLE'
@@ -128,6 +129,27 @@ export function sagaNotFound(tenant: string, id: string): SagacityError {
     `There is no saga ${JSON.stringify(id)} in tenant ${tenant}. Take the id from run.id, or name the saga and its key; ` +
       'what was submitted in a transaction is there once that has committed.',
     { facts: { tenant, id } },
+  );
+}
+
+/** What was sent under this name and id before says something else. */
+export function signalConflict(id: string, name: string, eventId: string): SagacityError {
+  return new SagacityError(
+    'IDEMPOTENCY_CONFLICT',
+    `Event ${eventId} of signal ${name} was sent to ${id} before, with another payload. One event id names one event: ` +
+      'send the same payload again, or another id; nothing was changed.',
+    { facts: { id, signal: name, eventId } },
+  );
+}
+
+/** A saga cannot begin while another one holds what it wants. `holders` are ids of sagas, by resource. */
+export function resourceLocked(name: string, key: string, holders: Readonly<Record<string, string>>): SagacityError {
+  const told = Object.entries(holders).map(([resource, saga]) => `${resource} (held by ${saga})`);
+  return new SagacityError(
+    'RESOURCE_LOCKED',
+    `Saga ${name} of ${key} was not begun: another saga holds ${told.join(' and ')}. ` +
+      'Submit it again once that has settled; nothing was changed.',
+    { facts: { saga: name, key, holders } },
   );
 }
 

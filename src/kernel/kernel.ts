@@ -6,8 +6,10 @@
  */
 import type { AnyStateMachine } from 'xstate';
 import { inertCopyOf } from './inert.ts';
+import { nodesIn } from './nodes.ts';
+import { type Chart, chartOf } from './reach.ts';
 import type { KernelEvent, KernelRow } from './row.ts';
-import { eventsAwaited, firstTurn, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
+import { eventsAwaited, firstTurn, mightTake, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
 
 export { type Effect, type Turn, unborn } from './turn.ts';
 
@@ -35,13 +37,20 @@ export interface Kernel {
   accepts(row: KernelRow, event: KernelEvent): boolean;
   /** The types of events that the states of this row have a transition for, whatever its guard, in chart order. */
   awaits(row: KernelRow): readonly string[];
+  /** Tells whether some state that the row is in, or may yet get to, has a transition for the event, whatever its guard. */
+  mayTake(row: KernelRow, event: KernelEvent): boolean;
   /** The tags of the states that the row is in. */
   tags(row: KernelRow): ReadonlySet<string>;
+  /** Tells whether an instance with this state value, which it may have had, is in a state of that name. */
+  isIn(value: unknown, name: string): boolean;
+  /** The same of a state with that tag. */
+  hasTag(value: unknown, tag: string): boolean;
 }
 
 /** Prepares a machine, once per process. Throws a KernelFault when one of its actors has its logic in place. */
 export function kernelOf(machine: AnyStateMachine): Kernel {
   const inert = inertCopyOf(machine);
+  let chart: Chart | null = null;
 
   return {
     start: (input) => firstTurn(inert, input),
@@ -70,7 +79,17 @@ export function kernelOf(machine: AnyStateMachine): Kernel {
 
     awaits: (row) => (row.status === 'active' ? eventsAwaited(inert, row) : []),
 
+    mayTake(row, event) {
+      if (!isOpenTo(row, event)) return false;
+      chart ??= chartOf(inert);
+      return mightTake(inert, chart, row, event.type);
+    },
+
     tags: (row) => tagsOf(inert, row),
+
+    isIn: (value, name) => nodesIn(inert.root, value).some(({ key }) => key === name),
+
+    hasTag: (value, tag) => nodesIn(inert.root, value).some(({ tags }) => tags.includes(tag)),
   };
 }
 

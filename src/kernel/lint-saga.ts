@@ -4,6 +4,7 @@
  * It reads the chart only and follows every transition whatever its guard, so it may see a way that a guard closes; it
  * never overlooks one. The rules of every durable machine stand in `lint.ts` and are asked besides these.
  */
+import { isLibraryEvent, isLibraryPrefix } from '../domain/library-event.ts';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { type Finding, isDeadEnd } from './lint.ts';
 import { actionsOf, nodesOf, sendingOf, spawnOf } from './nodes.ts';
@@ -157,8 +158,6 @@ const statuses: Readonly<Record<string, string>> = {
   terminated: 'stopped',
 };
 
-const libraryEvents = ['cancel.requested', 'saga.cancelled', 'saga.timedOut', 'verdict.given'];
-
 /**
  * Every name in a user's machine that the library uses itself: of states and steps, which would be mistaken for a
  * status, and of events, which would be mistaken for its own. Not for charts that the library makes.
@@ -186,12 +185,7 @@ export function lintNames(machine: AnyStateMachine): readonly Finding[] {
 /** A wildcard for XState's own events is refused in every machine; one for the library's events is, here. */
 function isReserved(event: string): boolean {
   if (!event.endsWith('.*')) return isLibraryEvent(event);
-  return libraryEvents.some((name) => name.startsWith(event.slice(0, -1)));
-}
-
-/** Only the library, or XState itself, gives such an event to a chart. */
-export function isLibraryEvent(type: string): boolean {
-  return type.startsWith('xstate.') || libraryEvents.includes(type);
+  return isLibraryPrefix(event.slice(0, -1));
 }
 
 function unknownSource({ id }: AnyStateNode, src: string): Finding {

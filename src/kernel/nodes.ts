@@ -113,3 +113,13 @@ export function firstValueOf(node: AnyStateNode): unknown {
   if (!first) return {};
   return first.type === 'atomic' || first.type === 'final' ? first.key : { [first.key]: firstValueOf(first) };
 }
+
+/** The state nodes below this one that a state value names, with all around them; a name that is none names nothing. */
+export function nodesIn(node: AnyStateNode, value: unknown): AnyStateNode[] {
+  const inner: readonly (readonly [string, unknown])[] =
+    typeof value === 'string' ? [[value, null]] : Object.entries(value ?? {});
+  return inner.flatMap(([key, within]) => {
+    const child = childrenOf(node).find((one) => one.key === key);
+    return child === undefined ? [] : [child, ...nodesIn(child, within)];
+  });
+}

@@ -9,6 +9,7 @@ import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine } from 'xstate';
 import { KernelFault } from './fault.ts';
 import { mostMicrosteps } from './inert.ts';
 import { firstValueOf } from './nodes.ts';
+import type { Chart } from './reach.ts';
 import type { Child, KernelEvent, KernelRow, Timer } from './row.ts';
 import { activeNodesOf, openScope, type TurnScope } from './scope.ts';
 import { historyOf, holdsActor, isWhole, snapshotFrom } from './snapshot.ts';
@@ -79,6 +80,21 @@ export function eventsAwaited(machine: AnyStateMachine, row: KernelRow): readonl
     const types = active.flatMap((node) => [...node.transitions.keys()]).filter((type) => !type.startsWith('xstate.'));
     return [...new Set(types)];
   });
+}
+
+/** Whether a transition for events of this type can still be met on the way from the row. */
+export function mightTake(machine: AnyStateMachine, chart: Chart, row: KernelRow, type: string): boolean {
+  return guarded({ machine: machine.id, state: row.value }, () => {
+    const active = activeNodesOf(snapshotFrom(machine, row, openScope()));
+    const reached = new Set(active.flatMap((node) => [...chart.from(node)]));
+    return [...reached].some((node) => chart.transitionsOf(node).some(({ eventType }) => isFor(eventType, type)));
+  });
+}
+
+/** A transition is written for one type, for all that begin so (`order.*`), or for every event (`*`). */
+function isFor(written: string, type: string): boolean {
+  if (!written.endsWith('*')) return written === type;
+  return `${type}.`.startsWith(written.slice(0, -1));
 }
 
 export function tagsOf(machine: AnyStateMachine, row: KernelRow): ReadonlySet<string> {

@@ -7,7 +7,9 @@ import { fingerprintOf } from '../domain/canonical.ts';
 import { encode } from '../domain/codec.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { operationId, providerKey, sagaId, type Scope, scopeOf, stepKey } from '../domain/idempotency.ts';
+import { assertKeyText, assertTogether, KEY_LENGTH_MAX, SCOPE_BYTES_MAX } from '../domain/text.ts';
 import type { Operation } from '../define/operation.ts';
+import type { Saga } from '../define/saga-flow.ts';
 import { validate } from '../define/schema.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
 import type { RunnableSaga } from './runnable.ts';
@@ -61,6 +63,24 @@ export function acceptedNow({ action, options }: Operation, given: unknown): unk
   return input;
 }
 
+/** In one order, and each once. Throws INPUT_INVALID for what no database could keep apart. */
+function locksOf({ name, options }: Saga, tenant: string, input: unknown): readonly string[] {
+  const named: unknown = options.lock?.({ input }) ?? [];
+  if (!Array.isArray(named)) {
+    throw definitionInvalid(`lock of saga ${name} gives no list of names.`, 'Write ({ input }) => [input.orderId].', {
+      saga: name,
+      option: 'lock',
+    });
+  }
+  const resources: readonly unknown[] = named;
+  const written = resources.map((resource) => {
+    assertKeyText('lock', resource, KEY_LENGTH_MAX);
+    assertTogether({ tenant, lock: resource }, SCOPE_BYTES_MAX);
+    return resource;
+  });
+  return [...new Set(written)].toSorted();
+}
+
 export interface AcceptedSaga {
   readonly ref: OperationRef;
   readonly birth: SagaBirth;
@@ -92,7 +112,7 @@ function acceptedSaga(
   return {
     ref: { tenant, id: sagaId({ tenant, action: name, key }) },
     birth: {
-      ...{ name, version, key, hash },
+      ...{ name, version, key, hash, locks: locksOf(definition, tenant, input) },
       fingerprint: fingerprintOf(input, { volatile: [] }),
       input: encode(input, { onUnsupported: 'refuse' }),
     },

@@ -130,6 +130,8 @@ export interface Newborn {
   readonly startsAtMost: number;
   /** Throws what makes its creation impossible; nothing is written then. */
   born(moment: Moment): Born;
+  /** What keeps it from being created although nothing has its identity; null: nothing that lasts. */
+  hindrance(store: Pick<Store, 'heldLocks'>): Promise<Error | null>;
 }
 
 export type AggregateKind = 'operation' | 'saga';

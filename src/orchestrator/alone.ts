@@ -213,6 +213,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
         },
       };
     },
+    hindrance: async () => null,
   };
 }
 

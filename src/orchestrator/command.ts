@@ -1,5 +1,5 @@
 /**
- * What people and other parts of a service say to a saga: cancel it, terminate it, take it back, give its chart an event.
+ * What people and other parts of a service say to a saga: cancel it, terminate it, take it back, decide about a step.
  * Each is handed over like any other word; only the owner's turn applies or refuses it, and tells which.
  */
 
@@ -8,16 +8,13 @@ import { encode } from '../domain/codec.ts';
 import {
   definitionInvalid,
   definitionMissing,
-  inputInvalid,
   isSagacityError,
   resolutionRefused,
   sagaNotFound,
-  signalRefused,
 } from '../domain/errors.ts';
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
-import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { OperationRef, OperationRow, SagaRow, Store } from '../ports/store.ts';
 import { addressed, type Member } from './aggregate.ts';
 import { inverseOf, memberOf } from './alone.ts';
@@ -153,52 +150,6 @@ async function say(
   return await handOverAndWait(commanding, { to: ref, about: ref, said: { kind, by, reason } }, within);
 }
 
-/** An event for the chart of a saga; `type` names it, the rest is its own. */
-export interface SignalEvent {
-  readonly type: string;
-  readonly [field: string]: unknown;
-}
-
-export interface SignalOptions {
-  /** Names the event where it comes from: given twice, it is heard once. */
-  readonly eventId: string;
-  readonly within?: Duration;
-}
-
-/**
- * Gives an event to the chart of a saga. Rejects with SIGNAL_REFUSED, naming what the chart would take, when it does not
- * take it where it stands; `waiting`: it is durable, and will be taken or refused.
- */
-export async function signalSaga(
-  commanding: Commanding,
-  ref: OperationRef,
-  event: SignalEvent,
-  { eventId, within }: SignalOptions,
-): Promise<Decided> {
-  assertKeyText('event id', eventId, KEY_LENGTH_MAX);
-  assertKeyText('event type', event.type, KEY_LENGTH_MAX);
-  if (isLibraryEvent(event.type)) {
-    throw inputInvalid(`Only the library gives the event ${event.type} to a chart. Give yours another name.`);
-  }
-  // Refused here what no store could keep, with the path.
-  encode(event, { onUnsupported: 'refuse', rootName: 'event' });
-  const answer = await giveEvent(commanding, ref, { ...event }, eventId, within);
-  if (answer === null) return { status: 'waiting' };
-  if (!answer.accepted) throw signalRefused(ref.id, event.type, answer.why);
-  return { status: 'applied' };
-}
-
-async function giveEvent(
-  commanding: Commanding,
-  ref: OperationRef,
-  event: SignalEvent,
-  eventId: string,
-  within?: Duration,
-) {
-  await existingSaga(commanding.store, ref);
-  return await handOverAndWait(commanding, { to: ref, about: ref, said: { kind: 'signal', event, eventId } }, within);
-}
-
 /** On what ground a person decides about a step. */
 export interface StepDecision extends Omit<Instruction, 'reason'> {
   /** What the decision rests on. Kept for good. */
@@ -216,8 +167,9 @@ export async function resolveSaga(
 ): Promise<Decided> {
   refuseNameless(by, 'by');
   refuseNameless(evidence, 'evidence');
-  const event = { type: 'verdict.given', outcome, by, evidence, ...(step === undefined ? {} : { step }) };
-  encode(event, { onUnsupported: 'refuse', rootName: 'decision' });
-  const answer = await giveEvent(commanding, ref, event, commanding.driver.newHandoverId(), within);
+  const said = { kind: 'step-verdict', outcome, by, evidence, ...(step === undefined ? {} : { step }) } as const;
+  encode(said, { onUnsupported: 'refuse', rootName: 'decision' });
+  await existingSaga(commanding.store, ref);
+  const answer = await handOverAndWait(commanding, { to: ref, about: ref, said }, within);
   return decidedBy(ref, answer);
 }

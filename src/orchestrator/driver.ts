@@ -36,6 +36,7 @@ import {
   type Newborn,
   type Others,
   restsOnStarts,
+  type Timer,
   type Times,
 } from './aggregate.ts';
 import { commit, readByIdentity, repeated, writeTurn } from './commit.ts';
@@ -181,7 +182,7 @@ export class Driver {
     const turn = made.turn({ turn: this.#around.random.id(), owner: null, generation: 0, timeline: '', lostForMs: 0 });
     if ((await writeTurn(inside, turn)) !== null) return { created: true };
     const row = await readByIdentity(inside, turn);
-    if (row === null) throw new Error(`${newborn.ref.id} was refused although nothing has its identity.`);
+    if (row === null) throw (await newborn.hindrance(inside)) ?? inexplicable(newborn);
     return { created: false, row };
   }
 
@@ -219,7 +220,8 @@ export class Driver {
         giveBackBeyond(hand, 0);
         const { row } = committed;
         if (row === null) {
-          if (rounds === 0) throw new Error(`${ref.id} was refused although nothing has its identity.`);
+          const hindrance = await newborn.hindrance(store);
+          if (hindrance !== null || rounds === 0) throw hindrance ?? inexplicable(newborn);
           // The store failed over, and what had the identity is gone, or the start was refused. On its new timeline this
           // may be the repetition of a submission that is lost, and is not sent at once.
           if (restsOnStarts(turn)) await this.#leave(timeline);
@@ -429,7 +431,7 @@ export class Driver {
       if (!isDue(timer.dueAt) || this.#draining) continue;
       // Each of them makes another aggregate, with other timers; what follows from it goes on from there.
       if (timer.looks) await this.#look(held, timer.name);
-      else await this.#write(held, { type: 'timer', name: timer.name, generation: timer.generation });
+      else await this.#fire(held, timer);
       return;
     }
     for (const member of aggregate.members.values()) {
@@ -441,6 +443,20 @@ export class Driver {
     // One wake, whatever it waits for: with one for each, every wake would lead to more of them.
     if (!waits) await this.#write(held, { type: 'released' });
     else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
+  }
+
+  /** What was said before comes first: who was asked in time has not been asked in vain. */
+  async #fire(held: Held, { name, generation }: Timer): Promise<void> {
+    const { store } = this.#around;
+    let stored: AnyRow | null;
+    try {
+      stored = await held.aggregate.read(store);
+    } catch (error) {
+      if (!isSagacityError(error) || !error.retryable) throw error;
+      return this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
+    }
+    if (stored !== null && stored.handovers.length > 0) return await this.#applyHandovers(held, stored);
+    await this.#write(held, { type: 'timer', name, generation });
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
@@ -637,12 +653,18 @@ export class Driver {
     handoverId: string,
     giveUpAt = Number.POSITIVE_INFINITY,
   ): Promise<void> {
-    const { store, clock } = this.#around;
+    const { store } = this.#around;
     // Once, so that every repetition says the same.
     const body = toBody(said);
-    const giveUp = () => this.#closed || clock.monotonic() >= giveUpAt;
-    await repeated(clock, giveUp, () => store.handOver({ ...ref, handoverId, body }));
+    await this.deliver(ref, () => store.handOver({ ...ref, handoverId, body }), giveUpAt);
+  }
+
+  /** As `handOver`, for whatever else appends something for the owner of `ref`; what is repeated adds nothing. */
+  async deliver<Answer>(ref: OperationRef, write: () => Promise<Answer>, giveUpAt: number): Promise<Answer> {
+    const { clock } = this.#around;
+    const answer = await repeated(clock, () => this.#closed || clock.monotonic() >= giveUpAt, write);
     if (!this.attend(ref)) this.#wake(ref, 0, 0);
+    return answer;
   }
 
   /** What has happened to `at` is worth a look of `saga`. Lost, it is found out by the next one. */
@@ -846,6 +868,10 @@ const STALE_PAUSE_MS = 1_000;
 const SUBMIT_PATIENCE_MS = 30_000;
 
 function ignored(): void {}
+
+function inexplicable({ ref }: Newborn): Error {
+  return new Error(`${ref.id} was refused although nothing has its identity.`);
+}
 
 /** Nothing is carried out. */
 const idle: Readonly<Live> = { attempt: null, lookup: null, awaitsSlot: false };

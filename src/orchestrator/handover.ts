@@ -85,12 +85,28 @@ export interface CompensationRequest extends Omit<Cancellation, 'kind'> {
   readonly kind: 'compensate';
 }
 
-/** An event from outside for the chart of a saga. */
+/** An event from outside for the chart of a saga, as it is kept beside the hand-over. */
 export interface SignalGiven {
   readonly kind: 'signal';
-  readonly event: { readonly type: string };
+  readonly name: string;
   /** Who sends it twice says the same here. */
   readonly eventId: string;
+  readonly event: { readonly type: string };
+  /** It was sent by its definition, and its payload has been through the schema of that. */
+  readonly isDefined: boolean;
+  /** Refused when the chart does not take it where it stands. */
+  readonly isNowOrNever: boolean;
+  /** By the store's clock, which sets it: see `Store.signal`. */
+  readonly expiresAt: number;
+}
+
+/** A person's decision about a step that was refused after the pivot, or a signal that did not come there. */
+export interface StepVerdict {
+  readonly kind: 'step-verdict';
+  readonly outcome: { readonly type: string };
+  readonly by: string;
+  readonly evidence: string;
+  readonly step?: string;
 }
 
 /** What it has joined has settled or has agreed to that, or a saga that has joined its own: it is worth a look. */
@@ -101,7 +117,7 @@ export interface LookRequest {
 }
 
 /** Said of a saga. */
-export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven | LookRequest;
+export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven | StepVerdict | LookRequest;
 
 /** `operation`: of a saga, the operation that it is about. */
 export type HandedOver = (SaidOfOperation & { readonly operation?: string }) | SaidOfSaga;

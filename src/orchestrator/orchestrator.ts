@@ -22,13 +22,14 @@ import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { CodeOf, OutputOf } from '../define/result.ts';
 import type { SagaParts } from '../define/saga-flow.ts';
+import { isSignal, type Signal } from '../define/signal.ts';
 import { operationMachine } from '../../machines/operation.ts';
 import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
+import type { OperationRef, SagaVersion, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
@@ -39,9 +40,6 @@ import {
   compensateSaga,
   existingSaga,
   resolveSaga,
-  type SignalEvent,
-  type SignalOptions,
-  signalSaga,
   type StepDecision,
   terminateSaga,
   type Instruction,
@@ -62,6 +60,16 @@ import { existing, type Run, runOf, type Submission } from './run.ts';
 import { registered, type Registry, sagaLabel } from './runnable.ts';
 import { newSaga, sagaFrom } from './saga.ts';
 import { type SagaRun, sagaRunOf } from './saga-run.ts';
+import {
+  type Addressee,
+  sendEvent,
+  sendSignal,
+  type SignalEvent,
+  type SignalOptions,
+  type SignalQuestion,
+  type SignalStatus,
+  signalStatus,
+} from './signal.ts';
 import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
 import { Watchers } from './watchers.ts';
@@ -190,10 +198,24 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    */
   cancel(id: string, options: Instruction & ForTenant<Fixed>): Promise<Cancelled>;
   /**
-   * Gives an event to the chart of a hand-written saga, once per `eventId`. Rejects with SIGNAL_REFUSED where the chart
-   * does not take it, and SAGA_NOT_FOUND.
+   * Says something to a saga, once per name and `eventId`: what `signal()` defined, or an event for a machine of your own.
+   * When it resolves it is kept, whatever dies; `applied`: the saga has taken it; `waiting`: the saga does not take it yet,
+   * or is not there yet, and it stays kept for `keepFor`. Rejects with SIGNAL_REFUSED, naming what the saga takes, when it
+   * takes it no more, with IDEMPOTENCY_CONFLICT when the event id was used with another payload, with INPUT_INVALID, and
+   * with SAGA_NOT_FOUND for an id that no saga has; of several that wait the first to come is the first to be taken.
+   *
+   * @example
+   * await orchestrator.signal({ saga: fulfilment, key: 'order-17' }, approved, { by: 'shift-lead' }, { eventId: 'click-81' });
    */
+  signal<Submitted>(
+    target: SagaTarget,
+    signal: Signal<string, unknown, Submitted>,
+    payload: NoInfer<Submitted>,
+    options: SignalOptions & ForTenant<Fixed>,
+  ): Promise<Decided>;
   signal(target: SagaTarget, event: SignalEvent, options: SignalOptions & ForTenant<Fixed>): Promise<Decided>;
+  /** What became of a signal or an event that was sent. */
+  signalStatus(target: SagaTarget, question: SignalQuestion & ForTenant<Fixed>): Promise<SignalStatus>;
   readonly operator: Operator<Fixed>;
 }
 
@@ -597,7 +619,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     if (typeof target === 'string') return refOf(target, given);
     return refOf(sagaId({ tenant: tenantOf(given), action: target.saga.name, key: target.key }), given);
   };
-  const viewing = { store, clock, watchers };
+  const sagaOf = (row: SagaVersion) => {
+    const saga = sagas.get(sagaLabel(row));
+    if (saga === undefined) throw definitionMissing(row.name, false);
+    return saga;
+  };
+  const viewing = { store, clock, watchers, sagaOf };
   const deciding = { ...viewing, driver, definitions };
 
   return {
@@ -630,9 +657,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       const ref = refOf(id, who);
       return isSagaId(id) ? cancelSaga(deciding, ref, who) : cancel(deciding, ref, who);
     },
-    async signal(target, event, { ...how }) {
+    async signal(target: SagaTarget, what: Signal | SignalEvent, ...rest: readonly unknown[]) {
+      const options = signalOptionsIn(rest);
       await ready('signal');
-      return signalSaga(deciding, sagaRefOf(target, how), event, how);
+      const to: Addressee = { ref: sagaRefOf(target, options), mayBeMissing: typeof target !== 'string' };
+      const sending = { ...deciding, within };
+      return isSignal(what)
+        ? sendSignal(sending, to, what, rest[0], options)
+        : sendEvent(sending, to, what as SignalEvent, options);
+    },
+    async signalStatus(target, { ...question }) {
+      await ready('signalStatus');
+      return signalStatus({ store }, sagaRefOf(target, question), question);
     },
     operator: {
       async doubts(query = {}) {
@@ -669,6 +705,19 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       },
     },
   };
+}
+
+/** They come last, after a payload or without one. */
+function signalOptionsIn(given: readonly unknown[]): SignalOptions & { readonly tenant?: string } {
+  const options = given.at(-1);
+  if (typeof options !== 'object' || options === null || given.length > 2) {
+    throw inputInvalid("signal has no options. Write signal(target, signal, payload, { eventId: 'click-81' }).");
+  }
+  if ('tx' in options && options.tx === undefined) {
+    throw inputInvalid('tx is undefined. Leave it out, or give the transaction.');
+  }
+  // What is in it is looked at where it is used.
+  return options as SignalOptions;
 }
 
 /** A logger of the host's that throws must not stop what it only tells about. */

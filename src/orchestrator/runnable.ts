@@ -28,6 +28,8 @@ export interface RunnableSaga {
   readonly isChain: boolean;
   /** By the id of the actor that waits for it. */
   readonly steps: ReadonlyMap<string, SagaStep>;
+  /** The names of the signals' places that take it back when they have been waited for in vain. */
+  readonly waits: readonly string[];
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
   readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
 }
@@ -109,6 +111,7 @@ function runnable(definition: Saga): RunnableSaga {
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
     isChain: flow.type === 'chain',
+    waits: flow.type === 'chain' ? waitsIn(flow.parts) : [],
     actions: actionsOf(machine),
   };
 }
@@ -139,6 +142,13 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   };
   parts.forEach(walk);
   return steps;
+}
+
+function waitsIn(parts: readonly Part[]): readonly string[] {
+  return parts.flatMap((part) => {
+    if ('branches' in part) return Object.values(part.branches).flatMap(waitsIn);
+    return part.type === 'waitFor' && part.otherwise === 'compensate' ? [part.name] : [];
+  });
 }
 
 function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): ReadonlyMap<string, SagaStep> {

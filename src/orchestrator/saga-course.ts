@@ -7,7 +7,7 @@
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import { isSettled } from '../domain/operation-state.ts';
-import type { KernelRow } from '../kernel/row.ts';
+import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { SagaRow } from '../ports/store.ts';
 import type { Member } from './aggregate.ts';
 import { contextOf, outputOf, stateOf } from './row.ts';
@@ -51,6 +51,15 @@ export interface Compensating {
   readonly isDone: boolean;
 }
 
+/** An event from outside. */
+export interface KeptSignal {
+  readonly name: string;
+  readonly eventId: string;
+  readonly event: KernelEvent;
+  /** Milliseconds since the epoch by the store's clock; it is not given to the chart from then on. */
+  readonly expiresAt: number;
+}
+
 /** The chart's own code made its turn impossible. */
 export interface Fault {
   readonly message: string;
@@ -73,8 +82,8 @@ export interface Course {
   readonly fault: Fault | null;
   /** Sagas that have joined what is to be taken back next, and are not settled. */
   readonly heldBy: readonly string[];
-  /** Ids of the events from outside that the chart has been given. */
-  readonly heard: readonly string[];
+  /** Events from outside that the chart does not take yet, in the order in which they came. */
+  readonly kept: readonly KeptSignal[];
 }
 
 /** Of a saga whose chart has only begun. */
@@ -85,7 +94,7 @@ export const unbegun: Omit<Course, 'chart'> = {
   isTerminated: false,
   isFrozen: false,
   fault: null,
-  heard: [],
+  kept: [],
   heldBy: [],
 };
 

@@ -6,13 +6,16 @@ import { decode } from '../domain/codec.ts';
 import type { Duration } from '../domain/duration.ts';
 import type { Json } from '../domain/json.ts';
 import type { EscalationReason } from '../domain/operation-state.ts';
-import type { SagaState } from '../domain/saga-state.ts';
+import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { SagaResult } from '../define/saga-result.ts';
-import type { OperationRef, SagaRow } from '../ports/store.ts';
+import { isLibraryEvent } from '../domain/library-event.ts';
+import type { Kernel } from '../kernel/kernel.ts';
+import type { OperationRef, SagaRecord, SagaRow, SagaVersion } from '../ports/store.ts';
 import { existingSaga } from './command.ts';
 import { awaited, type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
 import type { Course } from './saga-course.ts';
-import { nextRest } from './watchers.ts';
+import type { RunnableSaga } from './runnable.ts';
+import { nextChange, nextRest } from './watchers.ts';
 
 /** One fact of a saga's story: its own, or of one of its operations. */
 export interface StoryRecord extends Omit<HistoryRecord, 'states'> {
@@ -36,16 +39,32 @@ export interface SagaRun<Output = unknown, Cause = unknown> {
    * person is asked. Always resolves, unless the store cannot be read.
    */
   result(options: { readonly within: Duration }): Promise<SagaResult<Output, Cause>>;
+  /**
+   * The signals and events that it would take where it stands, for who shows buttons; a guard can still refuse one. Empty
+   * for a saga that takes none or has ended. Rejects with DEFINITION_MISSING when its version is not listed here.
+   */
+  accepts(): Promise<readonly string[]>;
+  /**
+   * True as soon as its chart has come to a state, by its name (of the chart, or of a step: `'approval'`), or to one with a
+   * tag, also when it has left it since; false when `within` is over, or it has ended without.
+   */
+  reached(what: string | { readonly tag: string }, options: { readonly within: Duration }): Promise<boolean>;
   /** Everything that is recorded about it and its operations, as one story, oldest first. */
   history(): Promise<readonly StoryRecord[]>;
+}
+
+/** What a view of a saga works with. */
+export interface SagaViewing extends Viewing {
+  /** What runs sagas like this one. Throws DEFINITION_MISSING. */
+  readonly sagaOf: (row: SagaVersion) => RunnableSaga;
 }
 
 export function sagaRunOf<Output, Cause>(
   ref: OperationRef,
   submission: Submission,
-  viewing: Viewing,
+  viewing: SagaViewing,
 ): SagaRun<Output, Cause> {
-  const { store, clock, watchers } = viewing;
+  const { store, clock, watchers, sagaOf } = viewing;
   return {
     id: ref.id,
     tenant: ref.tenant,
@@ -59,6 +78,23 @@ export function sagaRunOf<Output, Cause>(
         moves: ({ status }) => ['in-progress', 'waiting', 'compensating'].includes(status),
       });
     },
+    async accepts() {
+      const row = await existingSaga(store, ref);
+      return acceptedBy(row, sagaOf(row));
+    },
+    async reached(what, { within }) {
+      const seen = await awaited(viewing, within, {
+        next: (deadline) => nextChange(ref, clock, watchers, deadline),
+        read: async () => {
+          const row = await existingSaga(store, ref);
+          const { kernel } = sagaOf(row);
+          const values = (await store.sagaRecords(ref)).flatMap(visitedIn);
+          return { hasBeen: values.some((value) => isIn(kernel, value, what)), isOver: isSagaSettled(row.state) };
+        },
+        moves: ({ hasBeen, isOver }) => !hasBeen && !isOver,
+      });
+      return seen.hasBeen;
+    },
     async history() {
       const { operations } = await existingSaga(store, ref);
       const actions = new Map(operations.map(({ id, action }) => [id, action]));
@@ -69,6 +105,23 @@ export function sagaRunOf<Output, Cause>(
       }));
     },
   };
+}
+
+function acceptedBy(row: SagaRow, { kernel }: RunnableSaga): readonly string[] {
+  // Written by `toStoredCourse`; what a chart takes does not depend on what it remembers.
+  const { chart, isFrozen } = decode(row.snapshot) as Pick<Course, 'chart' | 'isFrozen'>;
+  if (isFrozen || isSagaSettled(row.state)) return [];
+  return kernel.awaits(chart).filter((type) => !isLibraryEvent(type));
+}
+
+/** The states of the chart that a record of the saga itself tells of. */
+function visitedIn({ operation, body }: SagaRecord): readonly unknown[] {
+  const states = (body as { readonly states?: readonly unknown[] }).states;
+  return operation === null && Array.isArray(states) ? states : [];
+}
+
+function isIn(kernel: Kernel, value: unknown, what: string | { readonly tag: string }): boolean {
+  return typeof what === 'string' ? kernel.isIn(value, what) : kernel.hasTag(value, what.tag);
 }
 
 function resultOf(row: SagaRow): SagaResult {

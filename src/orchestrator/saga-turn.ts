@@ -17,20 +17,28 @@ import { proof } from '../domain/policy.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
-import { isLibraryEvent } from '../kernel/lint-saga.ts';
+import { isLibraryEvent } from '../domain/library-event.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
-import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
+import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SignalChange } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
-import { fromBody, type SaidOfSaga } from './handover.ts';
+import { fromBody, type SaidOfSaga, type SignalGiven, type StepVerdict } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
-import { type Compensating, type CompensationCause, type Course, type Entry, joining, unbegun } from './saga-course.ts';
+import {
+  type Compensating,
+  type CompensationCause,
+  type Course,
+  type Entry,
+  joining,
+  type KeptSignal,
+  unbegun,
+} from './saga-course.ts';
 
 /** What a turn changes of one operation. */
 export interface MemberChange {
@@ -58,6 +66,8 @@ export interface SagaAdvance {
   readonly asks: readonly Asking[];
   /** Sagas that have joined what has settled, and do not know it yet. */
   readonly wakes: readonly OperationRef[];
+  /** What it makes of events from outside. */
+  readonly signals: readonly SignalChange[];
   /** Operations that it had joined until it settled with this turn. */
   readonly lets: readonly OperationRef[];
   /** After how long others have to be looked at, before what comes next; null: it waits for none. */
@@ -84,6 +94,11 @@ export interface SagaNow {
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
 export const LOOK = 'look';
+/** The first event that is kept expires. */
+export const EXPIRY = 'expiry';
+
+/** Events that one saga keeps because it does not take them yet. */
+const KEPT_MAX = 100;
 
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 const LOOK_PAUSE_MS = 5_000;
@@ -146,6 +161,9 @@ class Making {
   readonly #taken: string[] = [];
   readonly #visited: unknown[] = [];
   readonly #asks: Asking[] = [];
+  /** Events from outside that came with this turn, and what became of those that are over. */
+  readonly #heard: KeptSignal[] = [];
+  readonly #signals: SignalChange[] = [];
   /** What was read of others for this turn; null: nothing was. */
   #others: Others | null = null;
   #course: Course;
@@ -196,10 +214,13 @@ class Making {
     const { state, reason } = this.#standing();
     const { chart } = this.#course;
     const states = this.#visited.filter((value, at) => at === 0 || !isDeepStrictEqual(value, this.#visited[at - 1]));
+    const waiting = this.#course.kept.filter((signal) => this.#heard.includes(signal));
+    const kept = waiting.map((signal) => recordOf('evidence', { ...saidBy(signal), kept: true }));
     const moved: NewRecord[] = this.#moved ? [recordOf('moved', { states })] : [];
     return {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
-      records: [...this.#records, ...moved],
+      records: [...this.#records, ...kept, ...moved],
+      signals: [...this.#signals, ...waiting.map((signal) => changeOf(signal, 'kept', null))],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
       ...{ asks: this.#asks, wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
@@ -215,6 +236,7 @@ class Making {
       this.#tellOriginals();
       this.#heedAsked();
       this.#tellChart();
+      this.#hearKept();
       this.#giveUpUnsent();
       this.#compensate();
       const after = [this.#course, this.#changes.size, ...this.#changes.values()];
@@ -698,6 +720,8 @@ class Making {
 
   #fire(name: string, generation: number): boolean {
     const { course } = this.#now;
+    // What follows from it follows from every turn.
+    if (name === EXPIRY) return true;
     if (name === DEADLINE) {
       if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
@@ -723,6 +747,8 @@ class Making {
     const { chart } = this.#course;
     const timer = chart.timers[id];
     if (timer === undefined) return;
+    const vain = this.#now.saga.waits.find((name) => id.endsWith(`.${name}`));
+    if (vain !== undefined) this.#cause = { step: vain, code: 'timed-out' };
     this.#step(chartTimer(id), () => this.#now.saga.kernel.fire(chart, id, timer.generation), id);
   }
 
@@ -746,6 +772,7 @@ class Making {
 
   #take(handover: Handover, said: SaidOfSaga | null): void {
     if (said === null) return this.#refuseUnread(handover, 'this version cannot read it');
+    if (said.kind === 'signal') return this.#hear(handover, said);
     this.#answer(handover, this.#answerTo(said), recordKind(said), { ...said });
   }
 
@@ -765,7 +792,7 @@ class Making {
     this.#answers.set(handoverId, answer);
   }
 
-  #answerTo(said: SaidOfSaga): HandoverAnswer {
+  #answerTo(said: Exclude<SaidOfSaga, SignalGiven>): HandoverAnswer {
     switch (said.kind) {
       case 'cancel':
         return this.#cancel();
@@ -773,8 +800,8 @@ class Making {
         return this.#terminate();
       case 'compensate':
         return this.#compensateAtWord();
-      case 'signal':
-        return this.#signal(said.event, said.eventId);
+      case 'step-verdict':
+        return this.#decideStep(said);
       case 'look':
         // Nothing has been looked at for this turn: that is what comes next.
         return accepting;
@@ -815,30 +842,79 @@ class Making {
     return accepting;
   }
 
-  #signal(event: KernelEvent, eventId: string): HandoverAnswer {
-    const { kernel, name } = this.#now.saga;
-    const { chart, heard, isFrozen, fault } = this.#course;
-    if (heard.includes(eventId)) return accepting;
-    if (fault !== null) return refused('its definition is at fault; send it again once that is repaired');
-    const isMoving = !isFrozen && chart.status === 'active';
-    let isTaken = false;
+  #decideStep({ kind: _, ...decision }: StepVerdict): HandoverAnswer {
+    if (this.#course.fault !== null) return refused('its definition is at fault; say it again once that is repaired');
     this.#cause = null;
-    const isSound = this.#atFault(() => {
-      isTaken = isMoving && kernel.accepts(chart, event);
-      if (isTaken)
-        this.#follow(
-          repeatable(() => kernel.step(chart, event)),
-          event.type,
-        );
-    });
-    if (!isSound) return refused('its definition is at fault; send it again once that is repaired');
-    if (!isTaken) {
-      const takes = isMoving ? kernel.awaits(chart).filter((type) => !isLibraryEvent(type)) : [];
-      const where = `saga ${name} in state ${JSON.stringify(chart.value)}`;
-      return refused(`${where} takes ${takes.length === 0 ? 'no event' : takes.join(', ')}`);
+    if (this.#give({ ...decision, type: 'verdict.given' })) return accepting;
+    return refused(this.#whatItTakes());
+  }
+
+  // ── Events from outside ──
+
+  /** It has its place among those that came before; what can be given to the chart is, and what cannot yet is kept. */
+  #hear({ handoverId }: Handover, { name, eventId, event, expiresAt, ...how }: SignalGiven): void {
+    this.#taken.push(handoverId);
+    const signal: KeptSignal = { name, eventId, event, expiresAt };
+    if (this.#now.saga.isChain && !how.isDefined) {
+      return this.#end(signal, 'refused', `saga ${this.#now.saga.name} is a chain: send what signal() has defined`);
     }
-    this.#course = { ...this.#course, heard: [...this.#course.heard, eventId] };
-    return accepting;
+    const { kept } = this.#course;
+    if (kept.length >= KEPT_MAX) {
+      return this.#end(signal, 'refused', `it keeps ${kept.length} signals already that it does not take yet`);
+    }
+    this.#course = { ...this.#course, kept: [...kept, signal] };
+    this.#heard.push(signal);
+    this.#hearKept();
+    if (how.isNowOrNever && this.#course.kept.includes(signal)) this.#end(signal, 'refused', this.#whatItTakes());
+  }
+
+  /** The first that the chart takes now, in the order in which they came; and none that it never will. */
+  #hearKept(): void {
+    for (const signal of this.#course.kept) {
+      const why = this.#whyNever(signal);
+      if (signal.expiresAt <= this.#moment.now) this.#end(signal, 'expired', null);
+      else if (why !== null) this.#end(signal, 'refused', why);
+      else if (this.#course.fault === null && this.#give(signal.event)) return this.#end(signal, 'applied', null);
+    }
+  }
+
+  #end(signal: KeptSignal, state: SignalChange['state'], why: string | null): void {
+    this.#course = { ...this.#course, kept: this.#course.kept.filter((other) => other !== signal) };
+    this.#signals.push(changeOf(signal, state, why));
+    const became = why === null ? {} : { why };
+    this.#records.push(recordOf('evidence', { ...saidBy(signal), accepted: state === 'applied', state, ...became }));
+  }
+
+  /** Null: it takes it, or may come to where it does. */
+  #whyNever({ event }: KeptSignal): string | null {
+    const { chart, isFrozen } = this.#course;
+    const isOver = isFrozen || chart.status !== 'active' || this.#isSettled();
+    return isOver || !this.#now.saga.kernel.mayTake(chart, event) ? this.#whatItTakes() : null;
+  }
+
+  #whatItTakes(): string {
+    const { kernel, name } = this.#now.saga;
+    const { chart, isFrozen } = this.#course;
+    const isMoving = !isFrozen && chart.status === 'active';
+    const takes = isMoving ? kernel.awaits(chart).filter((type) => !isLibraryEvent(type)) : [];
+    return `saga ${name} in state ${JSON.stringify(chart.value)} takes ${takes.length === 0 ? 'no event' : takes.join(', ')}`;
+  }
+
+  /** False when the chart does not take it, or is at fault with it. */
+  #give(event: KernelEvent): boolean {
+    const { kernel } = this.#now.saga;
+    const { chart, isFrozen } = this.#course;
+    if (isFrozen || chart.status !== 'active') return false;
+    let isTaken = false;
+    const isSound = this.#atFault(() => {
+      isTaken = kernel.accepts(chart, event);
+      if (!isTaken) return;
+      // What it would be taken back for is the event.
+      this.#cause = null;
+      const made = repeatable(() => kernel.step(chart, event));
+      this.#follow(made, event.type);
+    });
+    return isSound && isTaken;
   }
 
   // ── Where it stands ──
@@ -915,17 +991,26 @@ function readable(handover: Handover): SaidOfSaga | { readonly operation: string
   }
 }
 
+function saidBy({ event, eventId }: KeptSignal) {
+  return { kind: 'signal', event, eventId };
+}
+
+function changeOf({ name, eventId }: KeptSignal, state: SignalChange['state'], why: string | null): SignalChange {
+  return { name, eventId, state, why };
+}
+
 function recordKind({ kind }: SaidOfSaga): NewRecord['kind'] {
   if (kind === 'look') return 'moved';
-  if (kind === 'signal') return 'evidence';
   return kind === 'cancel' ? 'cancel' : 'verdict';
 }
 
 function isSaidOfSaga(said: object): said is SaidOfSaga {
-  const { kind, by, event, eventId, at } = said as Readonly<Record<string, unknown>>;
+  const { kind, by, name, event, eventId, expiresAt, at } = said as Readonly<Record<string, unknown>>;
   if (kind === 'look') return typeof at === 'string';
   if (kind === 'signal') {
-    return typeof eventId === 'string' && typeof event === 'object' && event !== null && 'type' in event;
+    const isNamed = typeof name === 'string' && typeof eventId === 'string' && typeof expiresAt === 'number';
+    return isNamed && typeof event === 'object' && event !== null && 'type' in event;
   }
+  if (kind === 'step-verdict') return 'outcome' in said;
   return (kind === 'cancel' || kind === 'terminate' || kind === 'compensate') && typeof by === 'string';
 }

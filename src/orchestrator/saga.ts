@@ -4,6 +4,7 @@
  * chart, its deadline.
  */
 
+import { resourceLocked } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
@@ -37,11 +38,13 @@ import type {
 import { memberOf } from './alone.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
+import { isPointInTime } from '../../machines/saga.ts';
 import type { RunnableSaga } from './runnable.ts';
 import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
   chartTimer,
   DEADLINE,
+  EXPIRY,
   FAULT,
   type MemberChange,
   LOOK,
@@ -164,6 +167,12 @@ export function newSaga(
         turn: (as) => ({ ...turnOf(made, before, dues, as), birth: born, was: null }),
       };
     },
+    async hindrance(store) {
+      if (born.locks.length === 0) return null;
+      const held = (await store.heldLocks(ref.tenant, born.locks)).filter((lock) => lock.saga !== ref.id);
+      const holders = Object.fromEntries(held.map((lock) => [lock.resource, lock.saga]));
+      return held.length === 0 ? null : resourceLocked(saga.name, born.key, holders);
+    },
   };
 }
 
@@ -194,7 +203,7 @@ export function sagaFrom(
 type Before = SagaNow & { readonly dues: Readonly<Record<string, number>> };
 
 function leading(made: SagaAdvance, before: Before, dues: readonly Due[], { now }: Moment) {
-  const waits = dues.map(({ name, inMs }) => inMs ?? Math.max(0, (before.dues[name] ?? now) - now));
+  const waits = dues.map(({ name, inMs, at }) => inMs ?? Math.max(0, (at ?? before.dues[name] ?? now) - now));
   const rows = [...before.members.keys(), ...made.changes.keys()].map((id) => rowOf(made, before, id));
   return {
     waitMs: waits.length === 0 ? null : Math.min(...waits),
@@ -227,9 +236,12 @@ function duesOf({ course, changes, state, looksInMs, mayTimeOut }: SagaAdvance, 
     for (const [id, { generation, delayMs }] of Object.entries(course.chart.timers)) {
       const name = chartTimer(id);
       const isSame = before.course.chart.timers[id]?.generation === generation && before.dues[name] !== undefined;
-      dues.push({ name, inMs: isSame ? null : delayMs });
+      const isTime = before.saga.isChain && isPointInTime(id);
+      dues.push(isTime ? { name, inMs: null, at: Math.ceil(delayMs) } : { name, inMs: isSame ? null : delayMs });
     }
   }
+  const expiries = course.kept.map(({ expiresAt }) => expiresAt);
+  if (expiries.length > 0) dues.push({ name: EXPIRY, inMs: null, at: Math.min(...expiries) });
   if (mayTimeOut && isDeadlineSet(before)) {
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
@@ -263,7 +275,7 @@ function turnOf(
     snapshot: toStoredCourse(made.course, before.saga, membersAfter(made, before)),
     operations,
     timeline: rests ? as.timeline : null,
-    ...{ records: made.records, takes: made.takes },
+    ...{ records: made.records, takes: made.takes, signals: made.signals },
   };
 }
 
@@ -340,7 +352,7 @@ function dueOf(dues: Readonly<Record<string, number>>, id: string): number | nul
 
 /** The generation of what a due time belongs to, or null when it is an operation's, or waits with the fault. */
 function generationOf({ chart, fault }: Course, name: string): number | null {
-  if (name === FAULT || name === DEADLINE || name === LOOK) return 0;
+  if (name === FAULT || name === DEADLINE || name === LOOK || name === EXPIRY) return 0;
   const id = Object.keys(chart.timers).find((timer) => chartTimer(timer) === name);
   return id === undefined || fault !== null ? null : (chart.timers[id]?.generation ?? null);
 }

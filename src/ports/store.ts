@@ -82,6 +82,8 @@ export interface Store {
 
   readSaga(ref: OperationRef): Promise<SagaRow | null>;
   readSagaByIdentity(identity: SagaIdentity): Promise<SagaRow | null>;
+  /** Which of these resources are held, and by which sagas. */
+  heldLocks(tenant: string, resources: readonly string[]): Promise<readonly HeldLock[]>;
   /** The history of a saga and of its operations as one, in the order in which it was written. */
   sagaRecords(ref: OperationRef): Promise<readonly SagaRecord[]>;
 
@@ -101,6 +103,14 @@ export interface Store {
 
   /** The one write that needs no claim: appends a hand-over. Its id makes repeating it harmless. */
   handOver(handover: Handover): Promise<void>;
+
+  /**
+   * Keeps an event for a saga once, whether that is there yet or not, and hands it over. Resolves to what is kept under
+   * this name and id: what was sent before, if it was, with what became of it.
+   */
+  signal(signal: NewSignal): Promise<SignalRow>;
+  /** Null: no event of this name and id was sent to this saga. */
+  readSignal(ref: SignalRef): Promise<SignalRow | null>;
 
   /**
    * The verbs that may run inside a transaction of the caller's. Left out by stores that cannot. Rejects with
@@ -131,6 +141,8 @@ export interface StoreInTransaction {
   sagaTurn(turn: SagaTurn): Promise<SagaReceipt | null>;
   readByIdentity(identity: Identity): Promise<OperationRow | null>;
   readSagaByIdentity(identity: SagaIdentity): Promise<SagaRow | null>;
+  signal(signal: NewSignal): Promise<SignalRow>;
+  heldLocks(tenant: string, resources: readonly string[]): Promise<readonly HeldLock[]>;
 }
 
 /**
@@ -290,6 +302,43 @@ export interface Handover extends OperationRef {
   readonly body: Json;
 }
 
+/** One event from outside for one saga; `id` is the saga's. Who sends it twice says the same in all four. */
+export interface SignalRef extends OperationRef {
+  readonly name: string;
+  readonly eventId: string;
+}
+
+export interface NewSignal extends SignalRef {
+  readonly fingerprint: string;
+  /** It is not applied any more this long after the store's now. */
+  readonly keepForMs: number;
+  /** What is handed over, an object; it is given the time at which it expires as `expiresAt`. */
+  readonly handoverId: string;
+  readonly body: Json;
+}
+
+/** What became of an event. Times are milliseconds since the epoch by the store's clock. */
+export interface SignalRow extends SignalRef {
+  readonly fingerprint: string;
+  readonly state: SignalState;
+  /** Why it was refused. */
+  readonly why: string | null;
+  readonly at: number;
+  readonly expiresAt: number;
+  /** The store's time at which this was read. */
+  readonly now: number;
+}
+
+/**
+ * `new`: no turn has heard it. `kept`: one has, and its saga does not take it yet. The others are final.
+ */
+export type SignalState = 'new' | 'kept' | 'applied' | 'refused' | 'expired';
+
+/** What a turn makes of an event that it has heard. One that is final stays as it is. */
+export interface SignalChange extends Pick<SignalRow, 'name' | 'eventId' | 'why'> {
+  readonly state: Exclude<SignalState, 'new'>;
+}
+
 export interface DoubtQuery {
   /** Null: of every tenant. */
   readonly tenant: string | null;
@@ -380,13 +429,22 @@ export interface SagaTurn extends OperationRef {
   readonly records: readonly NewRecord[];
   /** Ids of the hand-overs this turn applies; they are deleted with it. */
   readonly takes: readonly string[];
+  readonly signals: readonly SignalChange[];
 }
 
 export interface SagaBirth extends SagaVersion {
   readonly key: string;
+  /** Resources that it holds until it settles. Without all of them, nothing of the turn is written. */
+  readonly locks: readonly string[];
   readonly hash: string;
   readonly fingerprint: string;
   readonly input: Json;
+}
+
+export interface HeldLock {
+  readonly resource: string;
+  /** Its id. */
+  readonly saga: string;
 }
 
 export interface Due {
@@ -394,6 +452,8 @@ export interface Due {
   readonly name: string;
   /** This long after the store's now; null: when it was due already. */
   readonly inMs: number | null;
+  /** At this time instead, in milliseconds since the epoch by the store's clock. */
+  readonly at?: number;
 }
 
 /** What the turn of a saga changes of one of its operations. Its fence is the saga's. */

@@ -92,6 +92,7 @@ export function withKillPoints(store: Store, reached: Reached): Store {
     claim: (...given) => around('claim', given[3] ?? null, () => store.claim(...given), isSomething),
     claimSagas: (...given) => around('claim', given[3] ?? null, () => store.claimSagas(...given), isSomething),
     handOver: (handover) => around('hand-over', handover, () => store.handOver(handover)),
+    signal: (signal) => around('hand-over', signal, () => store.signal(signal)),
     enlist: (...given) => around('enlist', null, () => store.enlist(...given)),
     renew: (...given) => around('renew', null, () => store.renew(...given)),
     retire: (...given) => around('retire', null, () => store.retire(...given)),

@@ -69,6 +69,7 @@ export function sagaBirth(tenant: string, turn: Partial<SagaTurn> = {}, born: Pa
     birth: {
       name: 'order',
       key: fresh('order'),
+      locks: [],
       version: 1,
       hash: 'hash-1',
       fingerprint: 'fp-1',
@@ -87,6 +88,7 @@ export function sagaBirth(tenant: string, turn: Partial<SagaTurn> = {}, born: Pa
     timeline: null,
     records: [{ kind: 'moved', attempt: null, body: { to: state } }],
     takes: [],
+    signals: [],
     ...turn,
   };
 }

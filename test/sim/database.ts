@@ -23,10 +23,11 @@ const writing: ReadonlySet<Verb> = new Set([
   'sagaTurn',
   'claimSagas',
   'handOver',
+  'signal',
 ]);
 
 /** Those that can change an operation, a saga or a word about one. */
-const judged: ReadonlySet<Verb> = new Set(['retire', 'turn', 'claim', 'sagaTurn', 'claimSagas', 'handOver']);
+const judged: ReadonlySet<Verb> = new Set(['retire', 'turn', 'claim', 'sagaTurn', 'claimSagas', 'handOver', 'signal']);
 
 /** A request or a reply that is on its way, and can be lost with the server. */
 interface OnItsWay {
@@ -261,6 +262,8 @@ function copyOf(rows: Rows): Rows {
     records: copyOfLists(rows.records),
     stories: copyOfLists(rows.stories),
     handovers: new Map(rows.handovers),
+    signals: new Map(rows.signals),
+    locks: new Map(rows.locks),
     workers: new Map(rows.workers),
     timelines: new Map(rows.timelines),
   };

@@ -45,5 +45,8 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
     escalatedSagas: (query) => through(() => store.escalatedSagas(query)),
     settledBetween: (query) => through(() => store.settledBetween(query)),
     handOver: (handover) => through(() => store.handOver(handover)),
+    signal: (signal) => through(() => store.signal(signal)),
+    readSignal: (ref) => through(() => store.readSignal(ref)),
+    heldLocks: (tenant, resources) => through(() => store.heldLocks(tenant, resources)),
   };
 }

@@ -17,6 +17,7 @@ import {
   type Receipt,
   type SagaRecord,
   type SagaRow,
+  type SignalRow,
   type SettledQuery,
   type Start,
   type StoredRecord,
@@ -37,6 +38,8 @@ export interface KeptHandover {
   readonly at: number;
 }
 
+export type KeptSignal = Omit<SignalRow, 'now'>;
+
 export interface Rows {
   readonly operations: Map<string, Kept>;
   /** Which operation has an identity. */
@@ -52,6 +55,9 @@ export interface Rows {
   readonly stories: Map<string, SagaRecord[]>;
   /** In the order in which they were handed over. */
   readonly handovers: Map<string, KeptHandover>;
+  readonly signals: Map<string, KeptSignal>;
+  /** Which saga holds a resource of a tenant. */
+  readonly locks: Map<string, string>;
   readonly workers: Map<string, { readonly beatAt: number; readonly deadAt: number | null }>;
   /** When a worker was first enlisted on each timeline. */
   readonly timelines: Map<string, number>;
@@ -68,6 +74,8 @@ export function noRows(): Rows {
     records: new Map(),
     stories: new Map(),
     handovers: new Map(),
+    signals: new Map(),
+    locks: new Map(),
     workers: new Map(),
     timelines: new Map(),
   };

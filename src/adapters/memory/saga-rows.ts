@@ -22,6 +22,7 @@ import {
   type SagaVersion,
   type StoredRecord,
 } from '../../ports/store.ts';
+import { keepLocks, mayLock } from './locks.ts';
 import {
   bornOperation,
   bySince,
@@ -39,9 +40,11 @@ import {
   take,
   waitingFor,
 } from './rows.ts';
+import { changeSignals } from './signals.ts';
 
 export function applySagaTurn(rows: Rows, turn: SagaTurn, timeline: string, now: number): SagaReceipt | null {
   if (turn.timeline !== null && turn.timeline !== timeline) return null;
+  if (!mayLock(rows, turn)) return null;
   const row = turn.birth === null ? moved(rows, turn, now) : born(rows, turn, turn.birth, now);
   if (row === null || !turn.operations.every((change) => mayChange(rows, turn, change, now))) return null;
   rows.sagas.set(keyOf(row), row);
@@ -61,6 +64,8 @@ export function applySagaTurn(rows: Rows, turn: SagaTurn, timeline: string, now:
     operations.push([change.id, receiptOf(operation)]);
   }
   take(rows, turn);
+  changeSignals(rows, turn, turn.signals);
+  keepLocks(rows, turn);
   const { revision, since, dueAt, dues } = row;
   return { revision, now, since, dueAt, dues, operations: Object.fromEntries(operations), met };
 }
@@ -103,7 +108,7 @@ function written(turn: SagaTurn, before: SagaRow['dues'], now: number) {
 
 function duesOf(dues: readonly Due[], before: ReadonlyMap<string, number>, now: number): SagaRow['dues'] {
   return Object.fromEntries(
-    dues.map(({ name, inMs }) => [name, inMs === null ? (before.get(name) ?? now) : now + Math.ceil(inMs)]),
+    dues.map(({ name, inMs, at }) => [name, at ?? (inMs === null ? (before.get(name) ?? now) : now + Math.ceil(inMs))]),
   );
 }
 

@@ -7,6 +7,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { keyOf, type Store } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
+import { heldLocks } from './locks.ts';
 import {
   applyTurn,
   bury,
@@ -23,6 +24,7 @@ import {
   settledBetween,
   shown,
 } from './rows.ts';
+import { readSignal, signal } from './signals.ts';
 import { applySagaTurn, claimSagas, escalatedSagas, findSagaByIdentity, shownSaga } from './saga-rows.ts';
 
 export interface MemoryStoreOptions {
@@ -78,6 +80,9 @@ export function storeOn(
     escalatedSagas: async (query) => copy(escalatedSagas(rows(), query)),
     settledBetween: async (query) => copy(settledBetween(rows(), query, now())),
     handOver: async (handover) => handOver(rows(), copy(handover), now()),
+    signal: async (given) => copy(signal(rows(), copy(given), now())),
+    heldLocks: async (tenant, resources) => heldLocks(rows(), tenant, resources),
+    readSignal: async (ref) => copy(readSignal(rows(), ref, now())),
   };
 }
 

@@ -139,6 +139,8 @@ const rights: Readonly<Record<keyof Tables, readonly string[]>> = {
   saga: ['select', 'insert', 'update'],
   attempt: ['select', 'insert'],
   handover: ['select', 'insert', 'delete'],
+  signal: ['select', 'insert', 'update'],
+  lock: ['select', 'insert', 'update', 'delete'],
   worker: ['select', 'insert', 'update'],
   timeline: ['select', 'insert', 'update'],
   migration: ['select'],

@@ -11,6 +11,7 @@ import { answers, type Database } from './executor.ts';
 import type { Tables } from './schema.ts';
 import { epochMs, storeNow } from './store-now.ts';
 import { storeTimeline } from './store-timeline.ts';
+import { hasLocks, locked, lockedOut, released } from './locks.ts';
 import { identityKey } from './turn.ts';
 import {
   applied,
@@ -55,19 +56,21 @@ export async function applySagaTurns(
   );
 }
 
-/** What a turn touches: its saga, and the ids and identities that it brings. */
+/** What a turn touches: its saga, and the ids, identities and locks that it brings. */
 export function keysOfSagaTurn({ tenant, id, birth, operations }: SagaTurn): readonly string[] {
   const identity = birth === null ? [] : [JSON.stringify(['saga', tenant, birth.name, birth.key])];
+  const locks = (birth?.locks ?? []).map((resource) => JSON.stringify(['lock', tenant, resource]));
   const brought = operations.flatMap((change) =>
     change.birth === null ? [] : [keyOf({ tenant, id: change.id }), identityKey({ ...change.birth, tenant })],
   );
-  return [keyOf({ tenant, id }), ...identity, ...brought];
+  return [keyOf({ tenant, id }), ...identity, ...locks, ...brought];
 }
 
 function sagaTurnStatement(tables: Tables, turns: readonly SagaTurn[], conditions: Conditions): SQL {
   return sql`
     with given as materialized (${given(turns, conditions)}),
     hindered as materialized (${hindered(tables)}),
+    locked as (${locked(tables, isFree)}),
     born as (${born(tables)}),
     moved as (${moved(tables)}),
     applied as (${applied(sql`born`, sql`moved`, along)}),
@@ -75,7 +78,9 @@ function sagaTurnStatement(tables: Tables, turns: readonly SagaTurn[], condition
     operations_born as (${operationsBorn(tables, sql`change`)}),
     operations_moved as (${operationsMoved(tables, sql`change`, fence, sql`g.now, g.records, g.saga_n`)}),
     recorded as (${recorded(tables)}),
-    taken as (${taken(tables)})
+    taken as (${taken(tables)}),
+    heard as (${heard(tables)}),
+    released as (${released(tables)})
     select json_build_object(
       'turn', s.turn,
       'saga', json_build_object(
@@ -109,7 +114,7 @@ function sagaTurnStatement(tables: Tables, turns: readonly SagaTurn[], condition
     from (select ${times} from operations_born o union all select ${times} from operations_moved o) as o`;
 }
 
-const along = sql`g.operations, g.records, g.takes`;
+const along = sql`g.operations, g.records, g.takes, g.signals, g.state`;
 const times = sql`o.turn, o.id, o.revision, o.since, o.created_at, o.first_started_at, o.send_by, o.window_ends_at`;
 
 /**
@@ -124,12 +129,13 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
       ${fenceColumns},
       doc -> 'birth' ->> 'name' as name,
       (doc -> 'birth' ->> 'version')::int as version,
-      doc -> 'birth' ->> 'hash' as hash
+      doc -> 'birth' ->> 'hash' as hash,
+      doc -> 'birth' -> 'locks' as locks
     from
       ${parameters(turns, conditions)}
       cross join lateral jsonb_to_record(doc) as t(
         tenant text, id text, turn text, owner text, generation bigint, state text, dues jsonb, reason text,
-        operations jsonb, records jsonb, takes jsonb
+        operations jsonb, records jsonb, takes jsonb, signals jsonb
       )
     where
       doc ->> 'timeline' is null
@@ -137,10 +143,12 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
 }
 
 /**
- * The turns that change an operation which the saga does not have, or that start an attempt inside a window which is over.
+ * The turns that change an operation which the saga does not have, that start an attempt inside a window which is over, or
+ * that want what another saga holds.
  * The saga is compared in a way that no index or join has: the id alone finds the row.
  */
-function hindered({ operation }: Tables): SQL {
+function hindered(tables: Tables): SQL {
+  const { operation } = tables;
   return sql`
     select g.turn
     from
@@ -165,7 +173,9 @@ function hindered({ operation }: Tables): SQL {
           and o.id = any (array[g.id])
           and o.saga is not distinct from g.saga
           and ${mayStart}
-      )`;
+      )
+    union all
+    ${lockedOut(tables)}`;
 }
 
 const isFree = sql`g.turn <> all (array(select h.turn from hindered h))`;
@@ -181,7 +191,7 @@ function born({ saga }: Tables): SQL {
       g.tenant, g.id, g.name, g.key, g.version, g.hash, g.fingerprint, g.owner, g.generation, 1, g.turn, g.turn, g.state,
       g.now, d.due_at, d.dues, g.now, g.reason, g.input, g.snapshot, g.output
     from given g cross join lateral (${dues(sql`null::bigint`)}) as d
-    where g.kind = 'birth' and ${isFree}
+    where g.kind = 'birth' and ${isFree} and ${hasLocks}
     order by g.tenant, g.name, g.key
     on conflict do nothing
     returning tenant, id, turn, revision, since, due_at, dues`;
@@ -214,7 +224,7 @@ function moved({ saga }: Tables): SQL {
     returning s.tenant, s.id, s.turn, s.revision, s.since, s.due_at, s.dues, g.now, ${along}`;
 }
 
-/** The earliest, and when each is: counted from now, or as it was `before`, or now. */
+/** The earliest, and when each is: at its time, counted from now, or as it was `before`, or now. */
 function dues(before: SQL): SQL {
   return sql`
     select
@@ -225,7 +235,7 @@ function dues(before: SQL): SQL {
         select
           due.doc ->> 'name' as name,
           coalesce(
-            ${epochMs('g.now')} + ceil((due.doc ->> 'inMs')::float8)::bigint, ${before}, ${epochMs('g.now')}
+            (due.doc ->> 'at')::bigint, ${epochMs('g.now')} + ceil((due.doc ->> 'inMs')::float8)::bigint, ${before}, ${epochMs('g.now')}
           ) as at
         from jsonb_array_elements(g.dues) as due(doc)
       ) as each`;
@@ -280,4 +290,24 @@ function recorded({ attempt }: Tables): SQL {
       ) as s
       cross join lateral jsonb_array_elements(s.records) with ordinality as r(doc, n)
     order by s.place, r.n`;
+}
+
+/** What the turns that were written make of events from outside. What is final stays. */
+function heard({ signal }: Tables): SQL {
+  return sql`
+    update ${signal} e
+    set state = g.state, why = g.why
+    from
+      (
+        select a.tenant, a.id, t.*
+        from
+          applied a
+          cross join lateral jsonb_to_recordset(a.signals) as t(name text, "eventId" text, state text, why text)
+      ) as g
+    where
+      e.tenant = any (array[g.tenant])
+      and e.saga = any (array[g.id])
+      and e.name = any (array[g.name])
+      and e.event_id = any (array[g."eventId"])
+      and e.state in ('new', 'kept')`;
 }

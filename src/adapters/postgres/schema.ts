@@ -10,7 +10,7 @@ import { definitionInvalid } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import type { OperationState } from '../../domain/operation-state.ts';
 import type { SagaState } from '../../domain/saga-state.ts';
-import type { RecordKind } from '../../ports/store.ts';
+import type { RecordKind, SignalState } from '../../ports/store.ts';
 
 const instant = { withTimezone: true, mode: 'date' } as const;
 
@@ -146,6 +146,39 @@ export function tablesIn(name: string) {
     (h) => [primaryKey({ name: 'handover_pk', columns: [h.tenant, h.aggregate, h.id] })],
   );
 
+  /**
+   * What has been said to sagas by their customers' systems, once each, and what became of it. `saga` is the id of one that
+   * need not be there yet; what was said stands in the hand-over, and then with the saga until it takes it.
+   */
+  const signal = namespace.table(
+    'signal',
+    {
+      tenant: text().notNull(),
+      saga: text().notNull(),
+      name: text().notNull(),
+      eventId: text('event_id').notNull(),
+      fingerprint: text().notNull(),
+      state: text().$type<SignalState>().notNull(),
+      why: text(),
+      at: timestamp(instant).notNull(),
+      expiresAt: timestamp('expires_at', instant).notNull(),
+    },
+    (s) => [primaryKey({ name: 'signal_pk', columns: [s.saga, s.eventId, s.name, s.tenant] })],
+  );
+
+  /** What sagas hold of what they share with others, from their birth until they settle. */
+  const lock = namespace.table(
+    'lock',
+    {
+      tenant: text().notNull(),
+      resource: text().notNull(),
+      // The id of the saga.
+      saga: text().notNull(),
+      at: timestamp(instant).notNull(),
+    },
+    (l) => [primaryKey({ name: 'lock_pk', columns: [l.resource, l.tenant] }), index('lock_saga').on(l.saga, l.tenant)],
+  );
+
   /** Who may own operations and sagas: a random id, the last renewal, and the end. A dead worker never lives again. */
   const worker = namespace.table(
     'worker',
@@ -172,7 +205,7 @@ export function tablesIn(name: string) {
     appliedAt: timestamp('applied_at', instant).notNull().defaultNow(),
   });
 
-  return { operation, saga, attempt, handover, worker, timeline, migration };
+  return { operation, saga, attempt, handover, signal, lock, worker, timeline, migration };
 }
 
 /**

@@ -13,9 +13,11 @@ import { ledgerName } from './check.ts';
 import { inTime } from './deadline.ts';
 import { answerOf, type Database, type Executor, rendered, type Rows, type Statement } from './executor.ts';
 import { databaseFault } from './faults.ts';
+import { readHeldLocks } from './locks.ts';
 import { readOperationByIdentity, readSagaByIdentity } from './readings.ts';
 import type { Tables } from './schema.ts';
 import { applySagaTurns } from './saga-turn.ts';
+import { keepSignal, readSignal } from './signals.ts';
 import { applyTurns } from './turn.ts';
 import type { Conditions } from './turn-parts.ts';
 
@@ -46,7 +48,7 @@ export async function within(transaction: Transaction, options: WithinOptions): 
   };
   // Waiting ends on the server too: the host cannot roll back while its connection waits for somebody else.
   const waiting = lockTimeout === '0' ? { lockTimeoutMs: Math.floor(deadlineMs * LOCK_SHARE) } : {};
-  const conditions: Conditions = { ...waiting, provided: same };
+  const conditions = { ...waiting, provided: same } satisfies Conditions;
   /** What this transaction itself wrote is seen by no other. */
   const seen = async <Row>(row: Row | null): Promise<Row | null> => {
     if (row === null) await assertSame();
@@ -63,6 +65,13 @@ export async function within(transaction: Transaction, options: WithinOptions): 
       await assertSame();
       return applied.get(turn.turn) ?? null;
     },
+    async signal(given) {
+      const kept = (await keepSignal(database, given, conditions.provided)) ?? (await readSignal(database, given));
+      await assertSame();
+      if (kept === null) throw notOneTransaction();
+      return kept;
+    },
+    heldLocks: (tenant, resources) => readHeldLocks(database, tenant, resources),
     readByIdentity: async (identity) => seen(await readOperationByIdentity(database, identity)),
     readSagaByIdentity: async (identity) => seen(await readSagaByIdentity(database, identity)),
   };

@@ -4,10 +4,12 @@
  * have. How turns are carried is the driver's choice.
  */
 
-import type { Store } from '../../ports/store.ts';
+import { storeInDoubt } from '../../domain/errors.ts';
+import type { NewSignal, SignalRow, Store } from '../../ports/store.ts';
 import { claimDue, claimOne, claimSaga, claimSagasDue } from './claim.ts';
-import type { Executor } from './executor.ts';
+import type { Database, Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
+import { readHeldLocks } from './locks.ts';
 import {
   readDoubts,
   readEscalatedSagas,
@@ -20,6 +22,7 @@ import {
   readSettledBetween,
 } from './readings.ts';
 import type { Tables } from './schema.ts';
+import { keepSignal, readSignal } from './signals.ts';
 import { buryWorkers, enlistWorker, renewWorker, retireWorker } from './workers.ts';
 
 export interface Executors {
@@ -58,5 +61,15 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     escalatedSagas: (query) => readEscalatedSagas(reading, query),
     settledBetween: (query) => readSettledBetween(reading, query),
     handOver: (handover) => appendHandover(writing, handover),
+    signal: async (given) => (await keepSignal(writing, given)) ?? (await keptMeanwhile(reading, given)),
+    heldLocks: (tenant, resources) => readHeldLocks(reading, tenant, resources),
+    readSignal: (ref) => readSignal(reading, ref),
   };
+}
+
+/** A signal is never removed while it can be sent again. */
+async function keptMeanwhile(reading: Database, given: NewSignal): Promise<SignalRow> {
+  const kept = await readSignal(reading, given);
+  if (kept === null) throw storeInDoubt('The event was kept by another call at the same time, and is not seen yet.');
+  return kept;
 }

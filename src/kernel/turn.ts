@@ -86,7 +86,9 @@ export function eventsAwaited(machine: AnyStateMachine, row: KernelRow): readonl
 export function mightTake(machine: AnyStateMachine, chart: Chart, row: KernelRow, type: string): boolean {
   return guarded({ machine: machine.id, state: row.value }, () => {
     const active = activeNodesOf(snapshotFrom(machine, row, openScope()));
-    const reached = new Set(active.flatMap((node) => [...chart.from(node)]));
+    // Those around them are theirs as well: from the root, everything could be reached.
+    const innermost = active.filter((node) => !active.some(({ parent }) => parent === node));
+    const reached = new Set(innermost.flatMap((node) => [...chart.from(node)]));
     return [...reached].some((node) => chart.transitionsOf(node).some(({ eventType }) => isFor(eventType, type)));
   });
 }

@@ -856,7 +856,11 @@ class Making {
     this.#taken.push(handoverId);
     const signal: KeptSignal = { name, eventId, event, expiresAt };
     if (this.#now.saga.isChain && !how.isDefined) {
-      return this.#end(signal, 'refused', `saga ${this.#now.saga.name} is a chain: send what signal() has defined`);
+      return this.#end(
+        signal,
+        'refused',
+        `saga ${this.#now.saga.name} is a chain, which takes no event of its own making: send what signal() defined`,
+      );
     }
     const { kept } = this.#course;
     if (kept.length >= KEPT_MAX) {

@@ -104,11 +104,12 @@ async function send(
   assertKeyText('event id', eventId, KEY_LENGTH_MAX);
   assertTogether({ tenant: ref.tenant, saga: ref.id, signal: event.type, eventId }, SCOPE_BYTES_MAX);
   if (early !== 'keep' && early !== 'refuse') throw inputInvalid("early is neither 'keep' nor 'refuse'.");
+  // Refused here what no store could keep, with the path.
+  encode(event, { onUnsupported: 'refuse', rootName: 'event' });
   const keepForMs = milliseconds(keepFor, 'keepFor');
   const deadline = clock.monotonic() + milliseconds(within, 'within');
   const given: NewSignal = {
     ...{ tenant: ref.tenant, id: ref.id, name: event.type, eventId, keepForMs },
-    // Refused here what no store could keep, with the path.
     fingerprint: fingerprintOf(event, { volatile: [] }),
     handoverId: `signal ${JSON.stringify([event.type, eventId])}`,
     body: bodyOf({ kind: 'signal', name: event.type, eventId, event, isDefined, isNowOrNever: early === 'refuse' }),
@@ -117,9 +118,11 @@ async function send(
     refuseConflict(await (await joined(tx)).signal(given), given);
     return { status: 'waiting' };
   }
-  if (!mayBeMissing) await existingSaga(store, ref);
+  const saga = mayBeMissing ? await store.readSaga(ref) : await existingSaga(store, ref);
   const kept = await driver.deliver(ref, () => store.signal(given), deadline);
   refuseConflict(kept, given);
+  // Nobody is there yet to hear it.
+  if (saga === null) return decidedBy(kept);
   for (let row = kept; ; ) {
     const changed = nextChange(ref, clock, watchers, deadline);
     try {

@@ -114,6 +114,60 @@ describe('a saga that sleeps between two steps', () => {
   });
 });
 
+describe('a saga that sleeps until a point in time', () => {
+  /** Authorise, wait for the van, and capture. */
+  function boarding({ authorise, capture }: SagaShop['trade'], until: Date | (() => Date)) {
+    return saga('boarding', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', authorise, ({ input }) => input)
+      .sleep('van', { until })
+      .pivot('capture', capture, ({ input }) => input);
+  }
+
+  test('goes on then and not before, whoever is at work, and however late it came there', async () => {
+    shop = await sagaShop();
+    const leavesAt = new Date(shop.clock.now() + 50 * DAY_MS);
+    const selling = boarding(shop.trade, leavesAt);
+    shop.hold('authorisation');
+    const first = await shop.open([selling]);
+    const { id } = await first.submit(selling, order);
+    await shop.held('authorisation');
+    await shop.pass('8s');
+    shop.letGo('authorisation');
+    await sagaReached(await first.sagaRun(id), 'waiting');
+    await first.stop();
+
+    await shop.clock.advance(leavesAt.getTime() - shop.clock.now() - 10_000);
+    const run = await (await shop.open([selling])).sagaRun(id);
+    await shop.pass('9s');
+    const waiting = await run.status();
+    await shop.pass('3s');
+
+    expect(waiting).toBe('waiting');
+    expect(await now(run)).toMatchObject({ status: 'succeeded' });
+    expect(await shop.kept()).toEqual(['authorisation', 'capture']);
+  });
+
+  test('that has passed does not wait', async () => {
+    shop = await sagaShop();
+    const selling = boarding(shop.trade, () => new Date(0));
+    const run = await (await shop.open([selling])).submit(selling, order);
+
+    await shop.pass('1s');
+
+    expect(await now(run)).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('that is none is a fault of the definition', async () => {
+    shop = await sagaShop();
+    const selling = boarding(shop.trade, () => new Date(Number.NaN));
+    const run = await (await shop.open([selling])).submit(selling, order);
+
+    await sagaReached(run, 'escalated');
+
+    expect(await now(run)).toMatchObject({ status: 'escalated', reason: 'definition-fault' });
+  });
+});
+
 describe('a sleep whose length is made of what is known', () => {
   test('sees the input and the outputs of the steps before', async () => {
     shop = await sagaShop();

@@ -223,6 +223,28 @@ describe('a signal and the end of the time', () => {
     expect(await shop.kept()).toEqual(['authorisation', 'reservation']);
   });
 
+  test('said to another process at the last moment: who holds the saga looks before its timer fires', async () => {
+    shop = await sagaShop();
+    const { authorise, reserve } = shop.trade;
+    const selling = saga('hasty', common())
+      .step('money', authorise, ({ input }) => input)
+      .waitFor('approval', approved, { within: '5s', otherwise: 'compensate' })
+      .step('goods', reserve, ({ input }) => input);
+    // Nothing but its timer has it look into the store.
+    const orchestrator = await shop.open([selling], { sweepEvery: '1h' });
+    const run = await orchestrator.submit(selling, order);
+    await sagaReached(run, 'waiting');
+    const sender = await shop.open([selling], { start: false });
+
+    await sender.signal(run.id, approved, by, { eventId: 'click-81', within: 0 });
+    const before = await run.status();
+    await shop.pass('10s');
+
+    expect(before).toBe('waiting');
+    expect(await now(run)).toMatchObject({ status: 'succeeded' });
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation']);
+  });
+
   test('the other way round: what comes after the time is refused', async () => {
     shop = await sagaShop();
     const selling = careful(shop.trade, 'continue');

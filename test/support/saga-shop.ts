@@ -104,6 +104,7 @@ export interface Opening {
   readonly store?: Store;
   readonly tenant?: string;
   readonly concurrency?: number;
+  readonly sweepEvery?: Duration;
   readonly logger?: Logger;
   /** `false`: it is not started. */
   readonly start?: boolean;
@@ -130,10 +131,14 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
   return {
     ...{ provider, clock, store, pass },
     trade: trade(provider.url, post, habits),
-    async open(definitions, { start = true, store: on = store, tenant = 'shop-1', concurrency, logger } = {}) {
+    async open(
+      definitions,
+      { start = true, store: on = store, tenant = 'shop-1', concurrency, sweepEvery, logger } = {},
+    ) {
       const orchestrator = createOrchestrator({
         ...{ store: on, clock, random: evenChance(), definitions, tenant },
         ...(concurrency === undefined ? {} : { concurrency }),
+        ...(sweepEvery === undefined ? {} : { sweepEvery }),
         ...(logger === undefined ? {} : { logger }),
       });
       all.push(orchestrator);

@@ -5,6 +5,7 @@ import { type Compensation, isOperation, operation } from '../../src/define/oper
 import { isSaga, saga } from '../../src/define/saga.ts';
 import type { Part } from '../../src/define/saga-flow.ts';
 import { typed } from '../../src/define/schema.ts';
+import { signal } from '../../src/define/signal.ts';
 import { isSagacityError, type SagacityError } from '../../src/domain/errors.ts';
 import { succeeded } from '../../src/domain/outcome.ts';
 import {
@@ -40,7 +41,9 @@ function refusalOf(define: () => unknown): SagacityError {
 }
 
 type Verb = (...given: unknown[]) => Untyped;
-type Untyped = { readonly [Name in 'step' | 'pivot' | 'parallel' | 'sleep' | 'choose' | 'output']: Verb };
+type Untyped = {
+  readonly [Name in 'step' | 'pivot' | 'parallel' | 'sleep' | 'choose' | 'waitFor' | 'output']: Verb;
+};
 
 /** The builder as it is without its types. */
 function untyped(from: object = begin()): Untyped {
@@ -87,7 +90,7 @@ describe('a saga written as a chain', () => {
       type: 'saga',
       name: 'fulfilment',
       version: 1,
-      options: { input, key },
+      options: { input, key, lock: null },
       withinMs: null,
       compensation: 'reverse',
       pivotStep: null,
@@ -397,7 +400,13 @@ describe('a sleep', () => {
   test('is a part of the chain, with its length in milliseconds', () => {
     const { flow } = begin().sleep('returns', '14d');
 
-    expect(flow.parts).toEqual([{ type: 'sleep', name: 'returns', pauseMs: 14 * 86_400_000 }]);
+    expect(flow.parts).toEqual([{ type: 'sleep', name: 'returns', pauseMs: 14 * 86_400_000, isUntil: false }]);
+  });
+
+  test('until a point in time is one with that time', () => {
+    const { flow } = begin().sleep('van', { until: new Date(5_000) });
+
+    expect(flow.parts).toEqual([{ type: 'sleep', name: 'van', pauseMs: 5_000, isUntil: true }]);
   });
 
   test.each<[string, () => unknown, string]>([
@@ -406,6 +415,13 @@ describe('a sleep', () => {
       () => untyped().sleep('rest'),
       'the pause of sleep rest of saga fulfilment: a value of type undefined is not a duration',
     ],
+    ['until nothing', () => untyped().sleep('rest', {}), 'until of sleep rest of saga fulfilment is of the wrong kind'],
+    [
+      'until no point in time',
+      () => untyped().sleep('rest', { until: new Date(Number.NaN) }),
+      'until of sleep rest of saga fulfilment is no point in time',
+    ],
+    ['until and for so long', () => untyped().sleep('rest', { until: new Date(0), within: 1 }), 'no option within'],
     ['of no length of time', () => untyped().sleep('rest', 'soon'), '"soon"'],
     ['that is negative', () => untyped().sleep('rest', -1), 'is negative'],
     ['whose name is a word of the library', () => untyped().sleep('waiting', '1s'), 'a word of the library'],
@@ -417,6 +433,73 @@ describe('a sleep', () => {
           .sleep('payment', '1s'),
       'has two parts named payment',
     ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
+  });
+});
+
+describe('a waitFor', () => {
+  const approved = signal('approved', { payload: typed<{ by: string }>() });
+  const wait = { within: '2d', otherwise: 'compensate' } as const;
+
+  test('is a part of the chain, with its signal and its time in milliseconds', () => {
+    const { flow } = begin().waitFor('approval', approved, wait);
+
+    expect(flow.parts).toEqual([
+      { type: 'waitFor', name: 'approval', signal: approved, withinMs: 172_800_000, otherwise: 'compensate' },
+    ]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ['without a signal', () => untyped().waitFor('approval'), 'waitFor approval of saga fulfilment names no signal.'],
+    ['for a name', () => untyped().waitFor('approval', 'approved', wait), 'names no signal.'],
+    ['without options', () => untyped().waitFor('approval', approved), 'options of waitFor approval'],
+    [
+      'without an end',
+      () => untyped().waitFor('approval', approved, {}),
+      'waitFor approval of saga fulfilment does not say within and otherwise.',
+    ],
+    ['for no time', () => untyped().waitFor('approval', approved, { ...wait, within: 0 }), 'is no time at all'],
+    [
+      'with a word of the other side of the pivot',
+      () => untyped().waitFor('approval', approved, { ...wait, otherwise: 'escalate' }),
+      "Write 'compensate' or 'continue'.",
+    ],
+    [
+      'after the pivot with one of before it',
+      () => untyped().pivot('capture', capturePayment, give).waitFor('approval', approved, wait),
+      "Write 'escalate' or 'continue'.",
+    ],
+    ['with another option', () => untyped().waitFor('approval', approved, { ...wait, retry: 1 }), 'no option retry'],
+    [
+      'named as a step',
+      () =>
+        untyped()
+          .step(...pay)
+          .waitFor('payment', approved, wait),
+      'two parts named payment',
+    ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
+  });
+});
+
+describe('a signal', () => {
+  test('is its name and its schema', () => {
+    const payload = typed<{ by: string }>();
+
+    expect(signal('approved', { payload })).toEqual({ type: 'signal', name: 'approved', payload });
+  });
+
+  test.each<[string, () => unknown, string]>([
+    ['without a name', () => signal('', { payload: typed() }), 'The name of a signal is empty.'],
+    ['of the library', () => signal('saga.cancelled', { payload: typed() }), 'only the library gives to a chart'],
+    ['of XState', () => signal('xstate.done.actor.a', { payload: typed() }), 'only the library gives to a chart'],
+    // Nobody with a compiler could write these.
+    ['without options', () => signal('approved', undefined as never), 'options of signal approved'],
+    ['without a payload', () => signal('approved', {} as never), 'signal approved does not say payload.'],
+    ['whose payload is no schema', () => signal('approved', { payload: 1 as never }), 'payload of signal approved'],
+    ['with another option', () => signal('approved', { payload: typed(), by: 1 } as never), 'no option by'],
   ])('is refused %s', (_, define, message) => {
     expect(refusalOf(define).message).toContain(message);
   });

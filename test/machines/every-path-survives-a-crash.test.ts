@@ -16,6 +16,7 @@ import {
 } from '../../machines/operation.ts';
 import { sagaMachine } from '../../machines/saga.ts';
 import { saga } from '../../src/define/saga.ts';
+import { signal } from '../../src/define/signal.ts';
 import { typed } from '../../src/define/schema.ts';
 import type { AttemptResult } from '../../src/domain/attempt.ts';
 import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
@@ -275,7 +276,9 @@ function verdicts(step: string): KernelEvent[] {
 const operations = operationsAt('http://companies.example');
 const released = { compensate: { operation: releaseStock, input: () => ({ reservationId: 'r-1' }) } };
 
-/** Every verb and every way on: a sleep, a choice, parallels before and after a pivot, one in the other, `escalate` and `continue`. */
+const approved = signal('approved', { payload: typed<{ by: string }>() });
+
+/** Every verb and every way on: a sleep, a choice, a signal on both sides of the pivot, parallels before and after a pivot, one in the other, `escalate` and `continue`. */
 const everyVerb = saga('every verb', {
   ...{ input: typed<Purchase>(), key: ({ input }: { input: Purchase }) => input.orderId, within: '2h' },
 })
@@ -289,6 +292,7 @@ const everyVerb = saga('every verb', {
       inland: branch,
     }),
   )
+  .waitFor('approval', approved, { within: '2d', otherwise: 'compensate' })
   .parallel('prepare', (branch) => ({
     money: branch.step('payment', authorisePayment, ({ input: { orderId, total } }) => ({ orderId, amount: total })),
     goods: branch
@@ -299,6 +303,7 @@ const everyVerb = saga('every verb', {
       })),
   }))
   .pivot('capture', capturePayment, ({ payment }) => ({ paymentId: payment.paymentId }))
+  .waitFor('release', approved, { within: '1h', otherwise: 'escalate' })
   .step('courier', bookCourier, ({ input }) => ({ address: input.address }))
   .parallel('tell', (branch) => ({
     buyer: branch.step('email', sendEmail, ({ input }) => ({ to: input.email, template: 'paid' }), {
@@ -344,7 +349,11 @@ describe('every path of a saga', () => {
           'stock.reserve': [{ output: { reservationId: 'r-1' } }, { error: { code: 'out_of_stock' } }],
           compensate: takenBack,
         },
-        events: [...ended, ...verdicts('courier'), ...verdicts('notice')],
+        events: [
+          ...ended,
+          { type: 'approved', payload: { by: 'shift-lead' } },
+          ...['release', 'courier', 'notice'].flatMap(verdicts),
+        ],
       },
       ['every verb.customs.customs choice', 'every verb.customs.done'],
     ],

@@ -8,8 +8,10 @@ import type { Saga, SagaCause, SagaCode } from '../../src/define/saga-flow.ts';
 import type { CodeOf, InputOf, OutputOf, SubmittedOf } from '../../src/define/result.ts';
 import type { SagaResult } from '../../src/define/saga-result.ts';
 import { typed } from '../../src/define/schema.ts';
+import { signal } from '../../src/define/signal.ts';
 import type { EscalationReason } from '../../src/domain/operation-state.ts';
 import { succeeded } from '../../src/domain/outcome.ts';
+import type { Orchestrator } from '../../src/orchestrator/orchestrator.ts';
 import {
   authorisePayment,
   bookCourier,
@@ -25,6 +27,8 @@ const options = { input: typed<Order>(), key: ({ input }: { input: Order }) => i
 const begin = saga('fulfilment', options);
 const address = ({ input }: { input: Order }) => ({ address: input.address });
 const pay = ({ input }: { input: Order }) => ({ orderId: input.orderId, amount: input.total });
+const approved = signal('approved', { payload: typed<{ by: string }>() });
+const counted = signal('counted', { payload: z.object({ pieces: z.number().default(1) }) });
 const released = { compensate: { operation: releaseStock, input: () => ({ reservationId: 'r' }) } };
 
 const fulfilment = begin
@@ -171,6 +175,21 @@ describe('a step', () => {
 
     expectTypeOf<TypesOf<typeof late>['output']['trip']>().toEqualTypeOf<{ tracking: string } | undefined>();
     expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
+  test('after a signal sees its payload, or what may be missing where the saga went on without it', () => {
+    const told = begin
+      .waitFor('approval', approved, { within: '2d', otherwise: 'compensate' })
+      .waitFor('count', counted, { within: '2d', otherwise: 'continue' })
+      .step('zone', checkAddress, ({ input, approval, count }) => {
+        expectTypeOf(approval).toEqualTypeOf<{ by: string }>();
+        expectTypeOf(count).toEqualTypeOf<{ pieces: number } | undefined>();
+        return { address: input.address };
+      });
+
+    type Cause = TypesOf<typeof told>['cause'];
+    expectTypeOf<Extract<Cause, { step: 'approval' }>>().toEqualTypeOf<SagaCause<'approval', 'timed-out'>>();
+    expectTypeOf<Extract<Cause, { step: 'count' }>>().toBeNever();
   });
 
   test('after a sleep sees what was there before it, as the sleep does', () => {
@@ -499,6 +518,58 @@ describe('what does not compile around steps', () => {
     fulfilment.sleep('payment', '1d');
     // @ts-expect-error a sleep leaves no output
     begin.sleep('rest', '1d').output(({ rest }) => rest);
+  });
+
+  test('a wait for what is no signal, without an end, with a word of the other side, or under a taken name', () => {
+    // @ts-expect-error a name says nothing of its payload
+    begin.waitFor('approval', 'approved', { within: '2d', otherwise: 'compensate' });
+    // @ts-expect-error for how long, and then?
+    begin.waitFor('approval', approved);
+    // @ts-expect-error and then?
+    begin.waitFor('approval', approved, { within: '2d' });
+    // @ts-expect-error for how long?
+    begin.waitFor('approval', approved, { otherwise: 'compensate' });
+    // @ts-expect-error up to the pivot nobody is asked
+    begin.waitFor('approval', approved, { within: '2d', otherwise: 'escalate' });
+    // @ts-expect-error after the pivot nothing is taken back
+    fulfilment.waitFor('approval', approved, { within: '2d', otherwise: 'compensate' });
+    // @ts-expect-error a duration is milliseconds or a text with its unit
+    begin.waitFor('approval', approved, { within: '2 days', otherwise: 'compensate' });
+    // @ts-expect-error a step has that name
+    fulfilment.waitFor('payment', approved, { within: '2d', otherwise: 'escalate' });
+    begin
+      .waitFor('approval', approved, { within: '2d', otherwise: 'continue' })
+      // @ts-expect-error it may not have come
+      .step('zone', checkAddress, ({ approval }) => ({ address: approval.by }));
+  });
+
+  test('a sleep until what is no point in time', () => {
+    // @ts-expect-error a text is no date
+    begin.sleep('van', { until: '2027-01-01' });
+    // @ts-expect-error until when?
+    begin.sleep('van', {});
+    // @ts-expect-error for a while, or until then
+    begin.sleep('van', { until: new Date(0), pause: '1d' });
+  });
+
+  test('a signal whose payload is another, or that has no event id', () => {
+    const send = (orchestrator: Orchestrator<true>) => {
+      void orchestrator.signal('saga-1', approved, { by: 'shift-lead' }, { eventId: 'click-81' });
+      void orchestrator.signal('saga-1', counted, {}, { eventId: 'scan-1', early: 'refuse', keepFor: '1h' });
+      // @ts-expect-error approvals have names
+      void orchestrator.signal('saga-1', approved, { pieces: 1 }, { eventId: 'click-81' });
+      // @ts-expect-error it might be heard twice
+      void orchestrator.signal('saga-1', approved, { by: 'shift-lead' }, {});
+      // @ts-expect-error kept or refused
+      void orchestrator.signal('saga-1', approved, { by: 'shift-lead' }, { eventId: 'click-81', early: 'drop' });
+      // @ts-expect-error the tenant is fixed
+      void orchestrator.signal('saga-1', approved, { by: 'b' }, { eventId: 'click-81', tenant: 'shop-1' });
+    };
+    // @ts-expect-error what does it say?
+    signal('approved');
+    // @ts-expect-error a lock is one or more names
+    saga('locked', { ...options, lock: ({ input }) => input.orderId });
+    expectTypeOf(send).toBeFunction();
   });
 
   test('a choose that picks what is no branch, sees too much, or has a pivot', () => {

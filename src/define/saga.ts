@@ -21,7 +21,7 @@ interface CommonOptions<Submitted, Input> {
   readonly key: (context: { readonly input: Input }) => string;
   /**
    * What only one saga may work on at a time, from the input alone: an order, a customer's account. It is held from the
-   * submission until the saga has settled; while another saga of the tenant holds one of them, `submit` is refused with
+   * submission until the saga has settled, and not again when a person has it taken back later; while another saga of the tenant holds one of them, `submit` is refused with
    * RESOURCE_LOCKED, which names the holder. Names are one space for all sagas.
    */
   readonly lock?: (context: { readonly input: Input }) => readonly string[];

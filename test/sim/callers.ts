@@ -10,6 +10,7 @@ import { isSagacityError } from '../../src/domain/errors.ts';
 import type { Course } from './course.ts';
 import type { Process } from './process.ts';
 import { meansOtherwise, type Word } from './saga-plan.ts';
+import { agreed } from './saga-shop.ts';
 import type { Order } from './shop.ts';
 import { orderOf, type Watch } from './watch.ts';
 
@@ -62,6 +63,7 @@ export class Caller {
   readonly #anybody: () => Process | null;
   readonly #watch: Watch;
   #id: string | null = null;
+  #isLockedOut = false;
 
   constructor(course: Course, wish: Wish, anybody: () => Process | null, watch: Watch) {
     this.#course = course;
@@ -72,6 +74,11 @@ export class Caller {
 
   get subject(): string {
     return this.#wish.subject;
+  }
+
+  /** Another one of its kind was at it when it was submitted last. */
+  get isLockedOut(): boolean {
+    return this.#isLockedOut;
   }
 
   /** Whether its order has been accepted, as far as it knows. */
@@ -117,6 +124,7 @@ export class Caller {
     this.#submitTo(process, orderOf(this.#wish.tenant, this.#wish.key)).then(
       ({ id, result }) => {
         answered = true;
+        this.#isLockedOut = false;
         this.#id = id;
         if (!this.#course.strikes('disconnect')) this.#await(result);
       },
@@ -130,7 +138,10 @@ export class Caller {
           this.#id = '';
           return;
         }
-        if (this.#isOfDefinition(error)) this.#course.tally.met('saga: not begun, since its definition is at fault');
+        this.#isLockedOut = isSagacityError(error, 'RESOURCE_LOCKED');
+        if (this.#isLockedOut) this.#course.tally.met('saga: not begun, since another one has the lock');
+        else if (this.#isOfDefinition(error))
+          this.#course.tally.met('saga: not begun, since its definition is at fault');
         else if (!isExpected(error)) this.#course.violated('submit', messageOf(error));
         again(chance.between(100, 3_000));
       },
@@ -221,22 +232,41 @@ export class Caller {
       if (times > 1) agenda.after(chance.between(50, 8_000), () => this.#tell(word, times - 1));
     };
     const process = this.#anybody();
-    const id = this.#id;
-    if (process === null || id === null || id === '') return again();
+    const target = process === null ? null : this.#targetOf(process, word);
+    if (process === null || target === null) return again();
     if (this.#course.strikes('submitted-again')) agenda.after(chance.between(0, 8_000), () => this.#tell(word, 1));
     const { type, eventId } = word;
     this.#course.tell('caller', `tells ${this.subject} ${eventId}: ${type}`);
-    process.orchestrator.signal(id, { type, eventId }, { tenant: this.#wish.tenant, eventId, within: 2_000 }).then(
+    const how = {
+      ...{ tenant: this.#wish.tenant, eventId, within: 2_000, keepFor: word.keepForMs },
+      early: word.isNowOrNever ? ('refuse' as const) : ('keep' as const),
+    };
+    const { orchestrator } = process;
+    const said =
+      type === 'agreed'
+        ? orchestrator.signal(target, agreed, { by: eventId }, how)
+        : orchestrator.signal(target, { type, eventId }, how);
+    said.then(
       ({ status }) => {
+        this.#course.tally.met(`saga: a word is ${status}`);
         if (status === 'waiting') return again();
         this.#wish.heard(word);
       },
       (error: unknown) => {
-        const isRefused = isSagacityError(error, 'SIGNAL_REFUSED');
-        if (!isRefused && !isExpected(error) && !this.#isGone(error)) this.#course.violated('signal', messageOf(error));
+        // It will be no other answer.
+        if (isSagacityError(error, 'SIGNAL_REFUSED')) return;
+        if (!isExpected(error) && !this.#isGone(error)) this.#course.violated('signal', messageOf(error));
         again();
       },
     );
+  }
+
+  /** A chain is told before it is there, under the key that it will have; a machine by hand once it is. */
+  #targetOf({ definitions }: Process, { type }: Word) {
+    const { definition, key } = this.#wish;
+    const defined = definitions.get(definition);
+    if (type === 'agreed' && defined?.type === 'saga') return { saga: defined, key };
+    return this.#id === '' ? null : this.#id;
   }
 
   /** The operator ends it as it stands, or takes it back, if it is so far. */

@@ -109,11 +109,16 @@ function asking(plan: Plan, chance: Chance): Plan {
 function wordsFor({ atMs }: WantedSaga, chance: Chance): readonly Word[] {
   const soon = () => atMs + chance.logBetween(10, 20_000);
   const noted = Array.from({ length: 1 + chance.below(3) }, (_, at): Word => {
-    return { type: 'noted', eventId: `event-${at + 1}`, atMs: soon() };
+    return { type: 'noted', eventId: `event-${at + 1}`, atMs: soon(), isNowOrNever: false, keepForMs: KEPT_MS };
   });
   const type = chance.is(0.6) ? 'approved' : 'rejected';
-  return chance.is(0.7) ? [...noted, { type, eventId: 'event-last', atMs: soon() }] : noted;
+  return chance.is(0.7)
+    ? [...noted, { ...{ type, eventId: 'event-last', atMs: soon() }, isNowOrNever: chance.is(0.2), keepForMs: KEPT_MS }]
+    : noted;
 }
+
+/** As long as any schedule takes. */
+const KEPT_MS = 7 * 86_400_000;
 
 /** Some processes have definitions that are at fault, until everything is repaired. */
 function broken(plan: Plan, chance: Chance): Plan {

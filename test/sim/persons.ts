@@ -9,7 +9,7 @@
 
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { failed, notApplied, succeeded } from '../../src/domain/outcome.ts';
-import type { Kept } from '../../src/adapters/memory/rows.ts';
+import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
 import { isDoubt } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import type { Decision } from '../../src/orchestrator/decide.ts';
@@ -21,7 +21,7 @@ import type { Process } from './process.ts';
 import { outputOf, type Provider } from './provider.ts';
 import { stepsIn } from './saga-plan.ts';
 import { doneByHand, stepOfBooking } from './saga-shop.ts';
-import { isBeingTakenBack, isCrosswise, meetsOther } from './saga-watch.ts';
+import { isBeingTakenBack, isCrosswise, meetsOther, waitsInVain } from './saga-watch.ts';
 import { subjectOfRow } from './watch.ts';
 
 export class Persons {
@@ -120,6 +120,7 @@ export class Persons {
         const row = last.get(step);
         return row?.state === 'failed' ? [{ row, step }] : [];
       });
+      this.#decideWaits(process, saga);
       const asked = refused[chance.below(refused.length)];
       if (asked === undefined || this.#mayStillArrive(subjectOfRow(asked.row))) continue;
       const { step } = asked;
@@ -132,6 +133,19 @@ export class Persons {
         })
         .catch((error: unknown) => this.#failed('resolveStep', error));
     }
+  }
+
+  /** Nothing was said after the pivot: a person says it instead, or has it waited for again. */
+  #decideWaits(process: Process, saga: KeptSaga): void {
+    const { chance } = this.#course;
+    const [wait] = waitsInVain(saga);
+    if (wait === undefined || chance.is(0.5)) return;
+    const said = chance.is(0.7) ? succeeded(doneByHand(wait)) : notApplied('they are on holiday');
+    process.orchestrator.operator
+      .resolveStep(saga.id, said, {
+        ...{ tenant: saga.tenant, step: wait, by: 'the person on call', evidence: 'a call', within: 3_000 },
+      })
+      .catch((error: unknown) => this.#failed('resolveStep', error));
   }
 
   /** Of sagas that hold each other one is ended, and of one that means something else than the others it is the end. */

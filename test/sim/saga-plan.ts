@@ -25,6 +25,31 @@ export interface ParallelPlan {
   readonly branches: readonly (readonly StepPlan[])[];
 }
 
+/** It waits between two parts, for so long, or until so long after the schedule has begun. */
+export interface PausePlan {
+  readonly type: 'pause';
+  readonly name: string;
+  readonly ms: number;
+  readonly isUntil: boolean;
+}
+
+/** It waits for a word from outside. */
+export interface WaitPlan {
+  readonly type: 'wait';
+  readonly name: string;
+  readonly withinMs: number;
+  readonly otherwise: 'compensate' | 'escalate' | 'continue';
+}
+
+/** It takes one of the branches, by its key; the last may be empty. */
+export interface ChoicePlan {
+  readonly type: 'choice';
+  readonly name: string;
+  readonly branches: readonly (readonly StepPlan[])[];
+}
+
+export type PartPlan = StepPlan | ParallelPlan | PausePlan | WaitPlan | ChoicePlan;
+
 /** How the flow is written: with the builder, or as a machine by hand, of one of these kinds. */
 export const writings = ['race', 'again', 'beside'] as const;
 
@@ -34,12 +59,14 @@ export type Writing = 'chain' | (typeof writings)[number] | 'asking';
 export interface SagaShape {
   readonly name: string;
   readonly written: Writing;
-  readonly parts: readonly (StepPlan | ParallelPlan)[];
+  readonly parts: readonly PartPlan[];
   readonly pivot: string | null;
   readonly compensation: 'reverse' | 'parallel';
   readonly withinMs: number | null;
   /** How long a machine by hand waits before it goes another way, or tries again. */
   readonly patienceMs: number;
+  /** Only one of a tenant at a time. */
+  readonly isLocked: boolean;
 }
 
 export interface WantedSaga {
@@ -59,11 +86,15 @@ export interface WantedSaga {
   readonly words: readonly Word[];
 }
 
-/** An event from outside for the chart of a machine by hand. */
+/** An event from outside for the chart of a machine by hand, or `agreed`: the signal that a chain waits for. */
 export interface Word {
-  readonly type: 'noted' | 'approved' | 'rejected';
+  readonly type: 'noted' | 'approved' | 'rejected' | 'agreed';
   readonly eventId: string;
   readonly atMs: number;
+  /** It is refused where it comes early. */
+  readonly isNowOrNever: boolean;
+  /** It is kept for so long. */
+  readonly keepForMs: number;
 }
 
 /** What sagas share, submitted by itself. */
@@ -233,6 +264,7 @@ function shapeOf(name: string, actions: Some<string>, chance: Chance): SagaShape
     compensation: chance.is(0.7) ? 'reverse' : 'parallel',
     withinMs: chance.is(0.25) ? Math.floor(chance.logBetween(2_000, 120_000)) : null,
     patienceMs: chance.oneOf([200, 2_000, 10_000]),
+    isLocked: false,
   } as const;
   if (written !== 'chain') {
     // All of them are taken back: what a machine does not say of a step, its operation does.
@@ -271,5 +303,18 @@ function stepOf(name: string, onFailed: StepPlan['onFailed'], actions: Some<stri
 
 /** Every step of a shape, in the order in which it is written. */
 export function stepsIn({ parts }: Pick<SagaShape, 'parts'>): readonly StepPlan[] {
-  return parts.flatMap((part) => (part.type === 'step' ? [part] : part.branches.flat()));
+  return parts.flatMap((part) => ('branches' in part ? part.branches.flat() : part.type === 'step' ? [part] : []));
+}
+
+/** Which branch a saga of this key takes. */
+export function pickedIn({ name, branches }: ChoicePlan, key: string): number {
+  const sum = [...name, ...key].reduce((before, letter) => before + letter.charCodeAt(0), 0);
+  return sum % branches.length;
+}
+
+/** What a saga of this key goes by, in the order in which it is written. */
+export function takenBy({ parts }: Pick<SagaShape, 'parts'>, key: string): readonly Exclude<PartPlan, ChoicePlan>[] {
+  return parts.flatMap((part): readonly Exclude<PartPlan, ChoicePlan>[] =>
+    part.type === 'choice' ? (part.branches[pickedIn(part, key)] ?? []) : [part],
+  );
 }

@@ -5,13 +5,14 @@
 
 import { assign, cancel, raise, setup } from 'xstate';
 import type { Operation } from '../../src/define/operation.ts';
-import { type Saga, saga, typed } from '../../src/index.ts';
+import { type Saga, saga, type Signal, signal, typed } from '../../src/index.ts';
 import { actorsFrom } from '../../src/xstate.ts';
 import {
   type BrokenAt,
   inverseOf,
   isShared,
   meansOtherwise,
+  pickedIn,
   sharedActions,
   type SagaShape,
   type SagasPlan,
@@ -21,6 +22,7 @@ import {
 } from './saga-plan.ts';
 import type { Charged, Order } from './shop.ts';
 import { orderOf } from './watch.ts';
+import { endsAt } from './wordy-plan.ts';
 
 /** Makes the operation of an action, taken back by another one if there is one. */
 export type Operations = (action: string, inverse: Operation | null) => Operation;
@@ -124,22 +126,34 @@ export function undoing({ input, output }: { readonly input: unknown; readonly o
   return { ...order, order: undoName(order.order), note: brought?.receipt };
 }
 
+/** Only one saga of a tenant is at it at a time. */
+const DESK = 'the desk';
+
 /** What the functions of a saga get. */
 type Known = Readonly<Record<string, unknown>>;
+
+type Branches = (branch: Verbs) => Readonly<Record<string, Verbs>>;
+
+/** What a chain waits for; who has said it is told by the id of the event. */
+export const agreed = signal('agreed', { payload: typed<{ readonly by: string }>() });
 
 /** The verbs without their types: what is drawn has none. */
 interface Verbs {
   step(name: string, operation: Operation, input: (known: Known) => Order, options?: object): Verbs;
   pivot(name: string, operation: Operation, input: (known: Known) => Order): Verbs;
-  parallel(name: string, branches: (branch: Verbs) => Readonly<Record<string, Verbs>>): Verbs;
+  parallel(name: string, branches: Branches): Verbs;
+  choose(name: string, pick: (known: Known) => string, branches: Branches): Verbs;
+  sleep(name: string, pause: number | { readonly until: Date }): Verbs;
+  waitFor(name: string, signal: Signal, options: { readonly within: number; readonly otherwise: string }): Verbs;
 }
 
-function optionsOf({ withinMs, compensation }: SagaShape) {
+function optionsOf({ withinMs, compensation, isLocked }: SagaShape) {
   return {
     input: typed<Order>(),
     key: ({ input }: { readonly input: Order }) => input.order,
     compensation,
     ...(withinMs === null ? {} : { within: withinMs }),
+    ...(isLocked ? { lock: () => [DESK] } : {}),
   };
 }
 
@@ -153,20 +167,28 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, i
   let verbs = saga(shape.name, optionsOf(shape)) as unknown as Verbs;
   for (const [at, part] of shape.parts.entries()) {
     const isForward = pivotAt !== -1 && at > pivotAt;
-    if (part.type === 'step') {
+    if (part.type === 'wait') {
+      verbs = verbs.waitFor(part.name, agreed, { within: part.withinMs, otherwise: part.otherwise });
+    } else if (part.type === 'pause') {
+      verbs = verbs.sleep(part.name, part.isUntil ? { until: new Date(endsAt(part.ms)) } : part.ms);
+    } else if (part.type === 'step') {
       verbs =
         part.name === shape.pivot
           ? verbs.pivot(part.name, operationOf(part.action), bookingOf(shape, part.name, isBroken))
           : step(verbs, part, isForward);
     } else {
-      verbs = verbs.parallel(part.name, (branch) =>
+      const named = (index: number) => `${part.name}-${index + 1}`;
+      const branches: Branches = (branch) =>
         Object.fromEntries(
           part.branches.map((steps, index) => [
-            `${part.name}-${index + 1}`,
+            named(index),
             steps.reduce((begun, one) => step(begun, one, isForward), branch),
           ]),
-        ),
-      );
+        );
+      const pick = ({ input }: Known) =>
+        // What is submitted is an order.
+        part.type === 'choice' ? named(pickedIn(part, (input as Order).order)) : '';
+      verbs = part.type === 'choice' ? verbs.choose(part.name, pick, branches) : verbs.parallel(part.name, branches);
     }
   }
   // A saga at every point, whatever its types.
@@ -185,8 +207,10 @@ function bookingOf(shape: SagaShape, step: string, isBroken: IsBroken): (known: 
     const isUnkept = isLater && isBroken('what an input holds');
     if (isShared(step)) return sharedOrder(order.tenant, step, order.order);
     const unkept = isUnkept ? { placed: NEVER_KEPT as unknown as Date } : {};
-    // What a person stated in the place of an output looks like one.
-    const receipts = Object.values(outputs).map((output) => (output as Charged | undefined)?.receipt);
+    // What a person stated in the place of an output looks like one; who has agreed has no receipt.
+    const receipts = Object.values(outputs).flatMap(
+      (output) => (output as Partial<Charged> | undefined)?.receipt ?? [],
+    );
     return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined, ...unkept };
   };
 }

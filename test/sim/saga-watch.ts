@@ -10,13 +10,23 @@ import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
 import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
-import { keyOf, type SagaTurn } from '../../src/ports/store.ts';
+import type { Json } from '../../src/domain/json.ts';
+import { keyOf, type SagaRecord, type SagaTurn } from '../../src/ports/store.ts';
 import type { Told } from './callers.ts';
 import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
-import { isShared, meansOtherwise, type SagaShape, SHARED, type StepPlan, stepsIn, type Word } from './saga-plan.ts';
+import {
+  isShared,
+  meansOtherwise,
+  type SagaShape,
+  SHARED,
+  type StepPlan,
+  stepsIn,
+  takenBy,
+  type Word,
+} from './saga-plan.ts';
 import {
   bookingName,
   doneByHand,
@@ -30,6 +40,7 @@ import {
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
 import { subjectOfRow } from './watch.ts';
+import { endsAt } from './wordy-plan.ts';
 
 /** An operation of a saga, by what it is for the business. */
 interface Booking {
@@ -59,13 +70,17 @@ interface Entry {
 
 /** As much of a saga's snapshot as is read here. */
 interface Stored {
-  readonly compensation: { readonly cause: { readonly code: string }; readonly isPartial: boolean } | null;
+  readonly compensation: {
+    readonly cause: { readonly step: string | null; readonly code: string };
+    readonly isPartial: boolean;
+  } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
   readonly entries: readonly Entry[];
   readonly heldBy: readonly string[];
   readonly fault: { readonly times: number } | null;
   readonly chart: {
+    readonly value: unknown;
     readonly context: { readonly words?: readonly string[] };
     readonly children: Readonly<Record<string, Actor & { readonly src: string }>>;
   };
@@ -99,7 +114,13 @@ interface Said {
   readonly kind?: string;
   readonly accepted?: boolean;
   readonly effect?: string;
-  readonly event?: StepVerdict & { readonly type: string; readonly eventId?: string };
+  readonly event?: { readonly type: string };
+  readonly eventId?: string;
+  /** Of an event: it waits, or what else became of it. */
+  readonly kept?: boolean;
+  readonly state?: string;
+  readonly step?: string;
+  readonly outcome?: { readonly type: string };
   /** What a step was told of the operation of another that it had joined. */
   readonly refusal?: { readonly code: string };
   /** What its definition threw. */
@@ -112,8 +133,42 @@ interface StepVerdict {
 }
 
 /** What a person has stated about a step that was refused after the pivot, if that was taken. */
-function statedIn({ kind, accepted, event }: Said): StepVerdict | null {
-  return kind === 'signal' && accepted === true && event?.type === 'verdict.given' ? event : null;
+function statedIn(said: Said): StepVerdict | null {
+  return said.kind === 'step-verdict' && said.accepted === true ? said : null;
+}
+
+/** The events that a saga has taken, by type and id, in the order in which it did. */
+function heardIn(story: readonly SagaRecord[]): readonly string[] {
+  return story.flatMap(({ operation, body }) => {
+    if (operation !== null) return [];
+    const { kind, accepted, event, eventId } = decode(body) as Said;
+    return kind === 'signal' && accepted === true ? [JSON.stringify([event?.type, eventId])] : [];
+  });
+}
+
+/** The waits of a chain after its pivot that were in vain, and about which a person is asked. */
+export function waitsInVain(saga: KeptSaga): readonly string[] {
+  const states = JSON.stringify(storedIn(saga).chart.value);
+  return [...states.matchAll(/"(wait[^"]*) timed out"/g)].flatMap(([, name]) => name ?? []);
+}
+
+/** The states that a turn went by. */
+function visits(body: Json, name: string): boolean {
+  return JSON.stringify((body as { readonly states?: unknown }).states ?? []).includes(`"${name}"`);
+}
+
+/** A word that came before `due`, and was not to be forgotten by then; the clocks of the workers need not agree by more. */
+function isInTime(body: Json, at: number, due: number): boolean {
+  const {
+    kind,
+    expiresAt = 0,
+    isNowOrNever = false,
+  } = decode(body) as {
+    readonly kind?: string;
+    readonly expiresAt?: number;
+    readonly isNowOrNever?: boolean;
+  };
+  return kind === 'signal' && !isNowOrNever && at < due - 1_000 && expiresAt > due + 600_000;
 }
 
 /** No saga needs more turns than this in one schedule. */
@@ -124,6 +179,7 @@ export class SagaWatch {
   #database: Database | null = null;
   #provider: Provider | null = null;
   #before: ReadonlyMap<string, KeptSaga> = new Map();
+  #handovers: Database['rows']['handovers'] = new Map();
   readonly #remembered = new Map<string, Remembered>();
   /** Of what became of these before, a fail-over has lost something. */
   readonly #forgotten = new Set<string>();
@@ -157,6 +213,7 @@ export class SagaWatch {
 
   before(): void {
     this.#before = new Map(this.#data.rows.sagas);
+    this.#handovers = new Map(this.#data.rows.handovers);
   }
 
   /** True when a saga was changed. */
@@ -195,6 +252,7 @@ export class SagaWatch {
       const others = [...this.#data.rows.sagas.values()].filter((other) => labelOf(other) === label);
       if (others.length > 1) this.#wrong('G4', `two sagas have the identity of ${label}`);
       this.#course.tally.met('saga: begun');
+      this.#checkLock(row);
       return;
     }
     for (const part of [
@@ -295,6 +353,7 @@ export class SagaWatch {
     this.#checkRefusals(turn, row);
     this.#checkMeaning(turn, row, stored);
     this.#checkHeard(turn, row, was, stored);
+    this.#checkInVain(row, was, stored);
     this.#noteSaga(before, row, was, stored, bookings);
     if (before?.state !== row.state && isSagaSettled(row.state)) this.#checkEnding(row);
   }
@@ -325,7 +384,8 @@ export class SagaWatch {
     const shape = this.#shapeOf(row);
     const isAgain = bookings.filter((booking) => booking.undoes === null && booking.step === step).length > 1;
     if (isAgain && shape.written !== 'chain') this.#course.tally.met('saga: a step taken again by its chart');
-    for (const earlier of earlierThan(shape, step)) {
+    this.#checkWayTo(row, shape, step, subject);
+    for (const earlier of earlierThan(shape, step, row.key)) {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
@@ -333,6 +393,55 @@ export class SagaWatch {
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
+  }
+
+  /** A chain takes the branch that its author chose, sleeps for as long as it says, and waits for what is to be said. */
+  #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan, subject: string): void {
+    if (shape.written !== 'chain') return;
+    const story = this.#data.rows.stories.get(keyOf(row)) ?? [];
+    for (const part of takenBy(shape, row.key)) {
+      if (part === step || (part.type === 'parallel' && part.branches.flat().includes(step))) return;
+      if (part.type === 'wait') {
+        const isHeard = heardIn(story).length > 0 || this.#of(row).stated.has(part.name);
+        if (part.otherwise !== 'continue' && !isHeard)
+          this.#wrong('I10', `${subject} is begun, and nothing was said at ${part.name}`);
+      }
+      if (part.type !== 'pause') continue;
+      const asleep = story.findLast(({ operation, body }) => operation === null && visits(body, part.name));
+      const endsBy = part.isUntil ? endsAt(part.ms) : (asleep?.at ?? 0) + part.ms;
+      if (this.#course.now < Math.floor(endsBy))
+        this.#wrong('I10', `${subject} is begun ${endsBy - this.#course.now} ms before ${part.name} is over`);
+    }
+    this.#wrong('I10', `${subject} is begun, and its saga takes another way`);
+  }
+
+  /** What was said before the time was over counts, whoever was at work by then. */
+  #checkInVain(row: KeptSaga, was: Stored | null, stored: Stored): void {
+    const cause = stored.compensation?.cause;
+    if (cause?.code !== 'timed-out' || cause.step === null || was === null || was.compensation !== null) return;
+    this.#course.tally.met('saga: a wait in vain takes it back');
+    const before = this.#before.get(keyOf(row));
+    const due = Object.entries(before?.dues ?? {}).find(([name]) => name.endsWith(`.${cause.step}`))?.[1];
+    const said = [...this.#handovers.values()].find(
+      ({ handover, at }) => keyOf(handover) === keyOf(row) && due !== undefined && isInTime(handover.body, at, due),
+    );
+    if (said !== undefined || heardIn(this.#data.rows.stories.get(keyOf(row)) ?? []).length > 0)
+      this.#wrong('I13', `${labelOf(row)} is taken back since nothing was said, and something was`);
+  }
+
+  /** Only one of a tenant is at the desk at a time. */
+  #checkLock(row: KeptSaga): void {
+    if (!this.#shapeOf(row).isLocked) return;
+    const other = [...this.#data.rows.sagas.values()].find(
+      (saga) =>
+        saga !== row &&
+        saga.tenant === row.tenant &&
+        this.#shapeOf(saga).isLocked &&
+        !isSagaSettled(saga.state) &&
+        // What is taken back after it had settled does not get back what it had until then.
+        !this.#of(saga).isTakenBackAtWord,
+    );
+    if (other !== undefined) this.#wrong('I4', `${labelOf(row)} is begun, and ${labelOf(other)} has the lock`);
   }
 
   /** What is taken back is proven to have happened, nothing is in doubt, and what came later has been taken back. */
@@ -419,7 +528,7 @@ export class SagaWatch {
     if (saga === undefined || isShared(stepOfBooking(subjectOfRow(row)))) return 0;
     const bookings = this.#bookingsOf(saga);
     const own = bookings.find(({ row: { id } }) => id === row.id);
-    const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step);
+    const earlier = own === undefined ? [] : earlierThan(this.#shapeOf(saga), own.step, saga.key);
     return earlier.filter((step) => {
       const last = bookings.findLast((other) => other.undoes === null && other.step === step);
       const hasJoined = last === undefined && endOfJoinedIn(storedIn(saga), step.name) === 'succeeded';
@@ -515,13 +624,16 @@ export class SagaWatch {
     const expected = [...(was?.chart.context.words ?? [])];
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
-      const { type, eventId } = said.event ?? {};
+      const { type } = said.event ?? {};
+      const { eventId } = said;
       if (said.kind !== 'signal' || type === undefined || eventId === undefined) continue;
-      if (said.accepted !== true) tally.met('saga: an event refused');
-      else if (type === 'noted' && expected.includes(eventId)) tally.met('saga: an event heard before');
+      if (said.kept === true) tally.met('saga: an event kept');
+      else if (said.accepted !== true) tally.met(`saga: an event ${said.state ?? 'refused'}`);
       else if (type === 'noted') expected.push(eventId);
       else tally.met(`saga: ${type} from outside`);
     }
+    const heard = heardIn(this.#data.rows.stories.get(keyOf(row)) ?? []);
+    if (new Set(heard).size !== heard.length) this.#wrong('I12', `${labelOf(row)} has heard ${heard.join(', ')}`);
     const words = stored.chart.context.words ?? [];
     if (isDeepStrictEqual(words, expected)) return;
     this.#wrong('I12', `${labelOf(row)} has noted ${words.join(', ')}, and was given ${expected.join(', ')}`);
@@ -532,8 +644,8 @@ export class SagaWatch {
     const row = [...this.#data.rows.sagas.values()].find(
       (saga) => saga.tenant === tenant && saga.name === name && saga.key === key,
     );
-    if (row === undefined || this.#failovers > 0 || type !== 'noted') return;
-    if (storedIn(row).chart.context.words?.includes(eventId) === true) return;
+    if (row === undefined || this.#failovers > 0) return;
+    if (heardIn(this.#data.rows.stories.get(keyOf(row)) ?? []).includes(JSON.stringify([type, eventId]))) return;
     this.#wrong('I12', `a caller was told that ${labelOf(row)} has taken ${eventId}, and it has not`);
   }
 
@@ -615,7 +727,8 @@ export class SagaWatch {
       return;
     }
     const shape = this.#shapeOf(row);
-    const isNeeded = shape.written === 'chain' || last?.row.state === 'succeeded';
+    const isOnItsWay = stepsIn({ parts: takenBy(shape, row.key) }).includes(step);
+    const isNeeded = (shape.written === 'chain' && isOnItsWay) || last?.row.state === 'succeeded';
     const isSpared = step.onFailed === 'continue' || remembered.stated.has(step.name);
     if (booked === 0 ? isNeeded && !isSpared : undone > 0 && !this.#forgotten.has(keyOf(row)))
       this.#wrong('I10', holds);
@@ -815,7 +928,12 @@ export class SagaWatch {
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
-      tally.met('saga: a step refused after the pivot, and a person was asked');
+      const isOfWait = waitsInVain(row).length > 0;
+      tally.met(
+        isOfWait
+          ? 'saga: a wait in vain, and a person was asked'
+          : 'saga: a step refused after the pivot, and a person was asked',
+      );
     }
     const isSound = this.#course.plan.sagas.brokenAt === null && !meetsOther(row, this.#data.rows);
     if (row.state === 'escalated' && row.reason === 'definition-fault' && isSound) {
@@ -1057,11 +1175,12 @@ function isLeft({ row }: Booking, { entries }: Stored): boolean {
 }
 
 /** The steps that a chain has done before it begins this one; of a machine by hand nobody but its author knows. */
-function earlierThan({ written, parts }: SagaShape, step: StepPlan): readonly StepPlan[] {
-  if (written !== 'chain') return [];
+function earlierThan(shape: SagaShape, step: StepPlan, key: string): readonly StepPlan[] {
+  if (shape.written !== 'chain') return [];
   const earlier: StepPlan[] = [];
-  for (const part of parts) {
+  for (const part of takenBy(shape, key)) {
     if (part === step) return earlier;
+    if (part.type === 'wait' || part.type === 'pause') continue;
     if (part.type === 'step') {
       earlier.push(part);
       continue;

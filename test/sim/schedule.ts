@@ -195,7 +195,7 @@ async function step(course: Course): Promise<boolean> {
 
 /** Everything that was accepted has ended or waits for a person. */
 function isQuiet({ callers, database }: Stage): boolean {
-  if (callers.some((caller) => !caller.isAccepted)) return false;
+  if (callers.some((caller) => !caller.isAccepted && !caller.isLockedOut)) return false;
   return unsettled(database).next().done === true && wordsLeft(database) === 0;
 }
 

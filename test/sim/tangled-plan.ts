@@ -57,7 +57,7 @@ function crosswise(plan: Plan, chance: Chance, promise: Promising): Plan {
   });
   const shared = (name: string) => step(name, sharedActionOf(name));
   const shapeOf = (name: string, first: string, then: string): SagaShape => ({
-    ...{ name, written: 'chain', pivot: null, withinMs: null, patienceMs: 200 },
+    ...{ name, written: 'chain', pivot: null, withinMs: null, patienceMs: 200, isLocked: false },
     compensation: chance.is(0.7) ? 'reverse' : 'parallel',
     parts: [shared(first), shared(then), ...['step1', 'step2', 'step3'].map((own) => step(own, place.action))],
   });

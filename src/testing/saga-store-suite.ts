@@ -11,7 +11,6 @@ import type {
   Fence,
   NewRecord,
   OperationRef,
-  SagaReceipt,
   SagaRow,
   SagaTurn,
   SagaVersion,
@@ -47,20 +46,9 @@ const born: Fence = { owner: null, generation: 1, revision: 1 };
 const next = (revision: number): Fence => ({ ...born, revision });
 
 export function sagaTests(held: Bench, { describe, test, expect }: TestApi): void {
-  const { verb, advance, still, movable, here, enlist, enlisted, rowOf, apply: applyOne, starting } = held;
+  const { verb, advance, still, movable, here, enlist, enlisted, rowOf, starting } = held;
+  const { apply: applyOne, applySaga: apply, sagaOf } = held;
 
-  /** Reads what must be there. */
-  const sagaOf = async (ref: OperationRef): Promise<SagaRow> => {
-    const row = await verb().readSaga({ tenant: ref.tenant, id: ref.id });
-    if (row === null) throw new Error(`There is no saga ${ref.id}.`);
-    return row;
-  };
-  /** Applies a turn that must be written. */
-  const apply = async (turn: SagaTurn): Promise<SagaReceipt> => {
-    const receipt = await verb().sagaTurn(turn);
-    if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
-    return receipt;
-  };
   /** All that there is of a saga. */
   const everythingOf = async (ref: OperationRef): Promise<unknown> => {
     const row = await sagaOf(ref);
@@ -867,6 +855,59 @@ export function sagaTests(held: Bench, { describe, test, expect }: TestApi): voi
       expect([third.dues, third.dueAt]).toEqual([{ signal: third.now + 2_000 }, third.now + 2_000]);
       expect([fourth.dues, fourth.dueAt]).toEqual([{}, null]);
       expect([(await sagaOf(start)).dues, (await sagaOf(start)).dueAt]).toEqual([{}, null]);
+    });
+
+    test('is due at exactly the time that it names, past or to come, and keeps it while it is said to be as before', async () => {
+      const start = sagaBirth(fresh('shop'));
+      const { now } = await apply(start);
+      const [past, soon, late] = [now - minute - 1, now + 1_001, now + 90 * 24 * 60 * minute + 7];
+
+      const first = await apply(
+        sagaMoving(start, born, {
+          dues: [
+            { name: 'signal', inMs: 0, at: late },
+            { name: 'expiry', inMs: null, at: soon },
+          ],
+        }),
+      );
+      await advance(10);
+      const second = await apply(
+        sagaMoving(start, next(2), {
+          dues: [
+            { name: 'signal', inMs: null },
+            { name: 'expiry', inMs: null },
+          ],
+        }),
+      );
+      const third = await apply(
+        sagaMoving(start, next(3), {
+          dues: [
+            { name: 'signal', inMs: null, at: past },
+            { name: 'expiry', inMs: null },
+          ],
+        }),
+      );
+
+      expect([first.dues, first.dueAt]).toEqual([{ signal: late, expiry: soon }, soon]);
+      expect([second.dues, second.dueAt]).toEqual([{ signal: late, expiry: soon }, soon]);
+      expect([third.dues, third.dueAt]).toEqual([{ signal: past, expiry: soon }, past]);
+      expect([(await sagaOf(start)).dues, (await sagaOf(start)).dueAt]).toEqual([third.dues, past]);
+    });
+
+    test('is claimed at the time that it names, and not a millisecond before', async () => {
+      const due = sagaBirth(fresh('shop'));
+      await still(async () => {
+        const { now } = await apply(due);
+        await apply(sagaMoving(due, born, { dues: [{ name: 'expiry', inMs: null, at: now + minute }] }));
+        const worker = await enlisted();
+
+        await advance(minute - 1);
+        const early = await claimed(worker, due.tenant);
+        await advance(1);
+        const inTime = await claimed(worker, due.tenant);
+
+        expect([idsOf(early), idsOf(inTime)]).toEqual([[], [due.id]]);
+      });
     });
 
     test('is due at once when it is said to be as before, and it was not there before', async () => {

@@ -7,7 +7,9 @@
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type { NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
+import { lockTests } from './lock-store-suite.ts';
 import { sagaTests } from './saga-store-suite.ts';
+import { signalTests } from './signal-store-suite.ts';
 import { birth, countPresent, fences, fresh, handing, moving, values } from './store-turns.ts';
 import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
 
@@ -1337,6 +1339,8 @@ export function storeSuite(
     });
 
     sagaTests(held, api);
+    signalTests(held, api);
+    lockTests(held, api);
   });
 }
 

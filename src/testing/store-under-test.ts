@@ -3,7 +3,18 @@
  * of them have in common. Whatever must be there and is not throws at once, so that a test fails where it went wrong.
  */
 
-import type { OperationRef, OperationRow, Receipt, Start, Store, Timeline, Turn } from '../ports/store.ts';
+import type {
+  OperationRef,
+  OperationRow,
+  Receipt,
+  SagaReceipt,
+  SagaRow,
+  SagaTurn,
+  Start,
+  Store,
+  Timeline,
+  Turn,
+} from '../ports/store.ts';
 import { fresh } from './store-turns.ts';
 
 /** A store to be tested and the means to move its time and its timeline. */
@@ -52,6 +63,9 @@ export interface Bench {
   readonly rowOf: (ref: OperationRef) => Promise<OperationRow>;
   /** Applies a turn that must be written. */
   readonly apply: (turn: Turn) => Promise<Receipt>;
+  /** The same of sagas. */
+  readonly sagaOf: (ref: OperationRef) => Promise<SagaRow>;
+  readonly applySaga: (turn: SagaTurn) => Promise<SagaReceipt>;
   /** A start on the timeline that the store is on, unless it is said. */
   readonly starting: (start?: Partial<Start>) => Start;
 }
@@ -89,6 +103,16 @@ export function bench(underTest: () => StoreUnderTest): Bench {
     },
     async apply(turn) {
       const receipt = await verb().turn(turn);
+      if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
+      return receipt;
+    },
+    async sagaOf(ref) {
+      const row = await verb().readSaga({ tenant: ref.tenant, id: ref.id });
+      if (row === null) throw new Error(`There is no saga ${ref.id}.`);
+      return row;
+    },
+    async applySaga(turn) {
+      const receipt = await verb().sagaTurn(turn);
       if (receipt === null) throw new Error(`Turn ${turn.turn} was not written.`);
       return receipt;
     },

@@ -1,7 +1,8 @@
 /**
  * Tables of any size, for asking what statements cost in them. Nearly all operations are settled, as in a shop that has
  * run for a year: of a million a tenth waits for a later time, some hundred are due, and a hundred are being worked on.
- * For every ten operations there is a saga, which has two of those that are settled; of sagas the same shares wait.
+ * For every ten operations there is a saga, which has two of those that are settled; of sagas the same shares wait. Each
+ * has been sent a signal, and those that are open hold what they were born with.
  */
 
 import type postgres from 'postgres';
@@ -20,6 +21,8 @@ const remainder = { owned: 1, due: 2, doubtful: 3, later: 4 } as const;
 
 /** What all sagas are. */
 export const SAGA = { name: 'order', version: 1 } as const;
+/** What each has been sent. */
+export const SIGNAL = 'order.paid';
 /** The same of sagas. */
 const everySaga = { owned: 1_000, due: 300, doubtful: 100, later: 10, handedOver: 2_000 } as const;
 
@@ -122,6 +125,16 @@ async function growSagasTo(sql: postgres.Sql, before: number, size: number): Pro
     insert into sagacity.handover (tenant, aggregate, id, body, at)
     select 'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), 'said', '{}', now()
     from ${numbers} and n % ${everySaga.handedOver}::int in (${remainder.owned}::int, ${remainder.doubtful}::int)`;
+  await sql`
+    insert into sagacity.signal (tenant, saga, name, event_id, fingerprint, state, at, expires_at)
+    select
+      'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), ${SIGNAL}, 'event-1', 'print',
+      case when ${is('owned')} then 'kept' else 'applied' end, now() - interval '1 hour', now() + interval '7 days'
+    from ${numbers}`;
+  await sql`
+    insert into sagacity.lock (tenant, resource, saga, at)
+    select 'shop-' || shop, 'cart-' || lpad(n::text, 7, '0'), 'saga-' || lpad(n::text, 7, '0'), now() - interval '1 hour'
+    from ${numbers} and (${is('owned')} or ${is('doubtful')} or ${is('due')} or ${is('later')})`;
 }
 
 /** The operation of this number. */
@@ -136,11 +149,20 @@ export function ownedAt(nth: number): { readonly ref: OperationRef; readonly own
   return { ref: { tenant, id }, owner: `worker-${1 + (nth % WORKERS.length)}` };
 }
 
-/** The saga of this number, and an operation of its own. */
-export function sagaAt(n: number): OperationRef & SagaIdentity & { readonly operation: string } {
+/** The saga of this number, an operation of its own, and what it holds while it is open. */
+export function sagaAt(
+  n: number,
+): OperationRef & SagaIdentity & { readonly operation: string; readonly resource: string } {
   const own = operationAt(n * OPERATIONS_PER_SAGA + OWN[0]);
   const digits = String(n).padStart(7, '0');
-  return { tenant: own.tenant, id: `saga-${digits}`, name: SAGA.name, key: `order-${digits}`, operation: own.id };
+  return {
+    tenant: own.tenant,
+    id: `saga-${digits}`,
+    name: SAGA.name,
+    key: `order-${digits}`,
+    operation: own.id,
+    resource: `cart-${digits}`,
+  };
 }
 
 /** The nth saga that is being worked on, and by whom. */

@@ -37,7 +37,7 @@ beforeAll(async () => {
   url = await freshDatabase();
   await migrate({ url });
   sql = databaseAt(url);
-  for (const table of ['operation', 'saga', 'attempt', 'handover', 'worker', 'timeline']) {
+  for (const table of ['operation', 'saga', 'attempt', 'handover', 'signal', 'lock', 'worker', 'timeline']) {
     await sql`alter table sagacity.${sql(table)} set (autovacuum_enabled = off)`;
   }
   // For the sessions that begin from now on: what starts and renews on it is carried out.
@@ -121,7 +121,12 @@ function whole({ name }: Sent): readonly string[] {
 
 /** Behind a pooler the settings of the server decide: it may read what is tiny when the plan is made. */
 function wholeNow(): readonly string[] {
-  return ['handover', 'worker', 'timeline', ...(size > 10 ? [] : ['operation', 'saga', 'attempt'])];
+  return [
+    ...['handover', 'worker', 'timeline'],
+    ...(size > 10 ? [] : ['operation', 'saga', 'attempt', 'signal']),
+    // Two pages among ten thousand operations.
+    ...(size > 10_000 ? [] : ['lock']),
+  ];
 }
 
 test('every statement is looked at', () => {

@@ -7,7 +7,7 @@ import { applySagaTurns } from '../../src/adapters/postgres/saga-turn.ts';
 import { applyTurns } from '../../src/adapters/postgres/turn.ts';
 import { verbs } from '../../src/adapters/postgres/verbs.ts';
 import { sagaBirth, sagaMoving, step, stepped } from '../../src/testing/store-turns.ts';
-import { operationAt, ownedAt, ownedSagaAt, SAGA, sagaAt, TIMELINES, WORKERS } from './crowd.ts';
+import { operationAt, ownedAt, ownedSagaAt, SAGA, SIGNAL, sagaAt, TIMELINES, WORKERS } from './crowd.ts';
 import { ACTION, birth, fresh, move } from './turns.ts';
 
 /** One statement as it would be sent. */
@@ -46,6 +46,11 @@ export async function everyStatement(): Promise<readonly Sent[]> {
   // All that a crowd has settled.
   const settled = { actions: [ACTION], from: Date.now() - 24 * 3_600_000, to: Date.now(), limit: 50 };
   const saga = sagaAt(7);
+  const signal = {
+    ...{ tenant: saga.tenant, id: saga.id, name: SIGNAL, eventId: 'event-1', fingerprint: 'print' },
+    ...{ keepForMs: 60_000, handoverId: 'signal', body: {} },
+  };
+  const signals = [{ name: SIGNAL, eventId: 'event-1', state: 'applied' as const, why: null }];
   // A crowd has escalated its sagas an hour ago.
   const place = { ...saga, since: Date.now() - 90 * 60_000 };
   const sagaTurn = (turns: readonly SagaTurn[]) => () => applySagaTurns(database, turns, { lockTimeoutMs: 50 });
@@ -61,6 +66,25 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     'a full statement of births of sagas': [12_000, sagaTurn(sagaBirths(FULL))],
     'a full statement of moves of sagas': [12_000, sagaTurn(sagaMoves(FULL))],
     'a full statement of both of sagas': [12_000, sagaTurn([...sagaBirths(FULL / 2), ...sagaMoves(FULL / 2)])],
+    'the birth of a saga with a lock': [140, sagaTurn(sagaBirths(1, [fresh('cart')]))],
+    'the birth of a saga that wants what another holds': [120, sagaTurn(sagaBirths(1, [sagaAt(1).resource]))],
+    'a full statement of births of sagas with locks': [14_000, sagaTurn(sagaBirths(FULL, [fresh('cart')]))],
+    'a turn of a saga that has heard a signal': [140, sagaTurn(sagaMoves(1, { signals }))],
+    'a full statement of turns that have heard signals': [14_000, sagaTurn(sagaMoves(FULL, { signals }))],
+    'a turn that settles a saga': [140, sagaTurn(sagaMoves(1, { state: 'succeeded' }))],
+    'a full statement of turns that settle sagas': [14_000, sagaTurn(sagaMoves(FULL, { state: 'succeeded' }))],
+    'a full statement of all of these': [
+      14_000,
+      sagaTurn([
+        ...sagaBirths(FULL / 2, [fresh('cart')]),
+        ...sagaMoves(FULL / 4, { signals }),
+        ...sagaMoves(FULL / 2, { signals, state: 'succeeded' }).slice(FULL / 4),
+      ]),
+    ],
+    'a signal': [20, () => all.signal({ ...signal, eventId: fresh('event') })],
+    'a signal that was sent before': [20, () => all.signal(signal)],
+    'a reading of a signal': [20, () => all.readSignal(signal)],
+    'the question who holds what': [40, () => all.heldLocks(saga.tenant, [saga.resource, fresh('cart')])],
     'a full claim of sagas that are due': [5_000, () => all.claimSagas(worker, [SAGA], CLAIM_LIMIT)],
     'a claim of one saga': [80, () => all.claimSagas(worker, [SAGA], 1, saga)],
     'a reading of a saga by id': [40, () => all.readSaga(saga)],
@@ -120,19 +144,23 @@ function moves(count: number): Turn[] {
   });
 }
 
-/** Each begins two operations. */
-function sagaBirths(count: number): SagaTurn[] {
+/** Each begins two operations; the locks of each but the first have names of their own. */
+function sagaBirths(count: number, locks: readonly string[] = []): SagaTurn[] {
   return Array.from({ length: count }, (_, n) =>
-    sagaBirth(`shop-${n % 3}`, {
-      ...{ owner: worker, timeline, takes: ['said'] },
-      operations: [step({ start }), step({ start })],
-      dues: [{ name: 'within', inMs: 60_000 }],
-    }),
+    sagaBirth(
+      `shop-${n % 3}`,
+      {
+        ...{ owner: worker, timeline, takes: ['said'] },
+        operations: [step({ start }), step({ start })],
+        dues: [{ name: 'within', inMs: 60_000 }],
+      },
+      { locks: locks.map((resource) => (n === 0 ? resource : `${resource}-${n}`)) },
+    ),
   );
 }
 
 /** Of what is being worked on: each ends one operation and begins another. */
-function sagaMoves(count: number): SagaTurn[] {
+function sagaMoves(count: number, turn: Partial<SagaTurn> = {}): SagaTurn[] {
   return Array.from({ length: count }, (_, n) => {
     const { owner, operation, ...ref } = ownedSagaAt(n);
     return sagaMoving(
@@ -144,6 +172,7 @@ function sagaMoves(count: number): SagaTurn[] {
           { name: 'within', inMs: null },
           { name: 'step', inMs: 5_000 },
         ],
+        ...turn,
       },
     );
   });

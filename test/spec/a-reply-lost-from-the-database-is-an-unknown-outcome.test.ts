@@ -4,7 +4,16 @@
  * either way; what must come of it is the same too: one record at the provider, one history without gaps.
  */
 
-import { createOrchestrator, isSagacityError, type Orchestrator, type Run, saga, type SagaRun, typed } from 'sagacity';
+import {
+  createOrchestrator,
+  isSagacityError,
+  type Orchestrator,
+  type Run,
+  saga,
+  type SagaRun,
+  signal,
+  typed,
+} from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import {
   faultProxy,
@@ -42,18 +51,27 @@ afterEach(async () => {
   await Promise.all([proxy.close(), provider.close()]);
 });
 
+const approved = signal('approved', { payload: typed<{ by: string }>() });
+
 function shop() {
   const charge = quickCharge(provider.url);
   const standing = { compensate: { none: 'the test leaves it as it is' } } as const;
   const twice = saga('charged-twice', { input: typed<Payment>(), key: ({ input }) => input.orderId })
     .step('deposit', charge, ({ input }) => input, standing)
     .step('rest', charge, ({ input }) => input, standing);
+  const tillOpened = saga('till-opened', {
+    input: typed<Payment>(),
+    key: ({ input }) => input.orderId,
+    lock: () => ['till-1'],
+  })
+    .waitFor('approval', approved, { within: '1h', otherwise: 'compensate' })
+    .step('deposit', charge, ({ input }) => input, standing);
   const store = postgresStore({ url: proxy.urlFor(url), migrate: true, deadlineMs: 3_000 });
   orchestrator = createOrchestrator({
-    ...{ store, definitions: [charge, twice], tenant: 'shop-1', sweepEvery: '100ms' },
+    ...{ store, definitions: [charge, twice, tillOpened], tenant: 'shop-1', sweepEvery: '100ms' },
     heartbeat: { every: '200ms', timeout: '2s' },
   });
-  return { charge, twice, store };
+  return { charge, twice, tillOpened, store };
 }
 
 /** Asks again until the store has an answer: what a caller does, and what every error of the store's permits. */
@@ -73,6 +91,11 @@ const payment = { orderId: 'order-17', amount: 1200 };
 type Statement = (typeof statementNames)[number];
 
 const isOfSagas = (name: Statement) => name.includes('saga');
+
+/** Those that only a saga brings about that is waited for, and spoken to. */
+const ofWaiting = ['signal', 'read-signal', 'held-locks'] as const satisfies readonly Statement[];
+
+const isOfWaiting = (name: Statement) => ofWaiting.some((each) => each === name);
 
 /** What makes those statements happen that a charge and its orchestrator do not need by themselves. */
 const provoked: Partial<Record<Statement, (run: Run<unknown, string>) => Promise<unknown>>> = {
@@ -105,7 +128,7 @@ async function startedAfterFailover(): Promise<void> {
   await answered(() => orchestrator.start());
 }
 
-describe.each(statementNames.filter((name) => !isOfSagas(name)))('the statement %s', (name) => {
+describe.each(statementNames.filter((name) => !isOfSagas(name) && !isOfWaiting(name)))('the statement %s', (name) => {
   test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
     const { charge } = shop();
     const matching = new RegExp(`sagacity ${name} `);
@@ -156,6 +179,40 @@ describe.each(statementNames.filter(isOfSagas))('the statement %s of a saga', (n
     ]);
   });
 });
+
+describe.each(ofWaiting)('the statement %s', (name) => {
+  test.each(['request', 'reply'] as const)('whose %s is lost adds no effect and loses nothing', async (lose) => {
+    const { tillOpened } = shop();
+    await answered(() => orchestrator.start());
+    const { struck } = faults.add({ matching: new RegExp(`sagacity ${name} `), lose });
+
+    const run = await answered(() => orchestrator.submit(tillOpened, payment));
+    const other = await answered(() =>
+      orchestrator.submit(tillOpened, { ...payment, orderId: 'order-18' }).catch(refusal),
+    );
+    await answered(() => orchestrator.signal(run.id, approved, { by: 'shift-lead' }, { eventId: 'click-81' }));
+    await answered(() => sagaReached(run, 'succeeded'));
+    const became = await answered(() => orchestrator.signalStatus(run.id, { signal: approved, eventId: 'click-81' }));
+    await struck;
+
+    const database = databaseAt(url);
+    const sagas = await database`select key, state from sagacity.saga`;
+    const signals = await database`select event_id, state from sagacity.signal`;
+    const left = await database`select id from sagacity.handover union all select resource from sagacity.lock`;
+    await database.end();
+    expect(await provider.records({ kind: 'payment' })).toHaveLength(1);
+    expect([other, became]).toEqual(['RESOURCE_LOCKED', { status: 'applied' }]);
+    expect([...sagas]).toEqual([{ key: 'order-17', state: 'succeeded' }]);
+    expect([...signals]).toEqual([{ event_id: 'click-81', state: 'applied' }]);
+    expect([...left]).toEqual([]);
+  });
+});
+
+/** The code of what no repetition would change. */
+function refusal(error: unknown): string {
+  if (isSagacityError(error) && !error.retryable) return error.code;
+  throw error;
+}
 
 describe('a turn whose fate nobody told', () => {
   test.each([

@@ -18,7 +18,7 @@ export interface MortalStore extends Store {
 }
 
 /** The verbs that write; a claim writes where it claims something. */
-const writing: readonly (string | symbol)[] = ['turn', 'sagaTurn', 'handOver', 'claim', 'claimSagas'];
+const writing: readonly (string | symbol)[] = ['turn', 'sagaTurn', 'handOver', 'signal', 'claim', 'claimSagas'];
 
 export function mortal(store: Store, death: Death | null): MortalStore {
   let writes = 0;

@@ -99,7 +99,7 @@ describe('around a turn of a saga', () => {
 });
 
 describe('around what workers do', () => {
-  test('each verb has its name, and a hand-over is about its operation', async () => {
+  test('each verb has its name, and a hand-over or a signal is about what it is for', async () => {
     const { store, told } = await watched();
     const turn = birth(tenant);
     await store.turn(turn);
@@ -108,6 +108,10 @@ describe('around what workers do', () => {
     await store.enlist('w2');
     await store.renew('w2', 15_000, '1');
     await store.handOver(handing(turn, 'h1'));
+    await store.signal({
+      ...{ tenant, id: 'saga-1', name: 'order.paid', eventId: 'event-1', fingerprint: 'fp-1', keepForMs: 60_000 },
+      ...{ handoverId: 'h2', body: {} },
+    });
     await store.bury('w2', { timeoutMs: 15_000 });
     await store.retire('w2');
 
@@ -115,6 +119,7 @@ describe('around what workers do', () => {
       ...around('enlist', null),
       ...around('renew', null),
       ...around('hand-over', turn.id),
+      ...around('hand-over', 'saga-1'),
       ...around('bury', null),
       ...around('retire', null),
     ]);

@@ -9,20 +9,29 @@ import type { HeldLock } from '../../ports/store.ts';
 import { answers, type Database } from './executor.ts';
 import type { Tables } from './schema.ts';
 
+const settled = sql`('succeeded', 'compensated', 'terminated')`;
+
 /** Somebody else's, and not left behind. Of the lock `l`, wanted by `g`. */
-function isHeld({ saga }: Tables): SQL {
-  return sql`l.saga <> g.id
-      and (
-        l.at > g.now - interval '1 minute'
-        or exists (
-          select from ${saga} h where h.tenant = any (array[l.tenant]) and h.id = any (array[l.saga]) and ${isOpen}
-        )
+function isHeld(tables: Tables): SQL {
+  return sql`l.saga <> g.id and (l.at > g.now - interval '1 minute' or ${isOpen(tables)})`;
+}
+
+/** Whether there is an open saga that has the lock `l`. */
+function isOpen({ saga }: Tables): SQL {
+  return sql`exists (
+        select
+        from ${saga} h
+        where
+          h.tenant collate "C" = any (array[l.tenant])
+          and h.id = any (array[l.saga])
+          and h.state not in ${settled}
       )`;
 }
 
-const isOpen = sql`h.state not in ('succeeded', 'compensated', 'terminated')`;
-
-/** The births that want what another saga holds. */
+/**
+ * The births that want what another saga holds. With a limit there is no join, which could read all that is held; and as
+ * everywhere here the tenant is compared as in a move.
+ */
 export function lockedOut(tables: Tables): SQL {
   return sql`
     select g.turn
@@ -32,12 +41,16 @@ export function lockedOut(tables: Tables): SQL {
       cross join lateral (
         select l.*
         from ${tables.lock} l
-        where l.tenant = any (array[g.tenant]) and l.resource = any (array[wanted.resource])
+        where l.tenant collate "C" = g.tenant and l.resource = wanted.resource
+        limit 1
       ) as l
     where g.kind = 'birth' and ${isHeld(tables)}`;
 }
 
-/** Takes what births want, where `isFree`; a saga that is there already has what it has. */
+/**
+ * Takes what births want, where `isFree`; a saga that is there already has what it has, and one that settles with its
+ * birth holds nothing. With IS NOT TRUE there is no join, which could read all sagas.
+ */
 export function locked(tables: Tables, isFree: SQL): SQL {
   const { lock, saga } = tables;
   return sql`
@@ -47,27 +60,26 @@ export function locked(tables: Tables, isFree: SQL): SQL {
     where
       g.kind = 'birth'
       and ${isFree}
-      and not exists (select from ${saga} s where s.tenant = any (array[g.tenant]) and s.id = any (array[g.id]))
+      and g.state not in ${settled}
+      and (
+        exists (select from ${saga} s where s.tenant collate "C" = any (array[g.tenant]) and s.id = any (array[g.id]))
+      ) is not true
     order by g.tenant, wanted.resource
     on conflict (resource, tenant) do update set saga = excluded.saga, at = excluded.at
     where
       l.saga = excluded.saga
-      or (
-        l.at <= excluded.at - interval '1 minute'
-        and not exists (
-          select from ${saga} h where h.tenant = any (array[l.tenant]) and h.id = any (array[l.saga]) and ${isOpen}
-        )
-      )
+      or (l.at <= excluded.at - interval '1 minute' and not ${isOpen(tables)})
     returning l.tenant, l.saga`;
 }
 
-/** All that the birth `g` wants. */
+/** All that the birth `g` needs. */
 export const hasLocks: SQL = sql`(
       jsonb_array_length(coalesce(g.locks, '[]')) = 0
+      or g.state in ${settled}
       or (select count(*) from locked k where k.tenant = g.tenant and k.saga = g.id) = jsonb_array_length(g.locks)
     )`;
 
-/** What sagas that settle had. Found by place, as hand-overs are. */
+/** What sagas that settle had. Found by place, as hand-overs are; with an offset there is no join, as with a limit. */
 export function released({ lock }: Tables): SQL {
   return sql`
     delete from ${lock} l
@@ -77,9 +89,9 @@ export function released({ lock }: Tables): SQL {
         from
           applied a
           cross join lateral (
-            select w.ctid from ${lock} w where w.tenant = any (array[a.tenant]) and w.saga = any (array[a.id])
+            select w.ctid from ${lock} w where w.tenant collate "C" = a.tenant and w.saga = a.id offset 0
           ) as found
-        where a.state in ('succeeded', 'compensated', 'terminated')
+        where a.state in ${settled}
       )
     )`;
 }
@@ -95,10 +107,11 @@ export async function readHeldLocks(
     'held-locks',
     sql`
       select json_build_object('resource', l.resource, 'saga', l.saga)::text as answer
-      from ${database.tables.lock} l
-      where
-        l.tenant = ${tenant}::text
-        and l.resource = any (array(select jsonb_array_elements_text(${JSON.stringify(resources)}::text::jsonb)))
+      from
+        jsonb_array_elements_text(${JSON.stringify(resources)}::text::jsonb) as wanted(resource)
+        cross join lateral (
+          select w.* from ${database.tables.lock} w where w.tenant collate "C" = ${tenant}::text and w.resource = wanted.resource limit 1
+        ) as l
       order by l.resource`,
   );
 }

@@ -6,6 +6,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
+import { isSagaSettled } from '../../domain/saga-state.ts';
 import { keyOf, type OperationReceipt, type SagaReceipt, type SagaTurn } from '../../ports/store.ts';
 import { answers, type Database } from './executor.ts';
 import type { Tables } from './schema.ts';
@@ -66,21 +67,25 @@ export function keysOfSagaTurn({ tenant, id, birth, operations }: SagaTurn): rea
   return [keyOf({ tenant, id }), ...identity, ...locks, ...brought];
 }
 
+/** Parts that no turn of a statement needs are left out of it: each costs, though it finds nothing to do. */
 function sagaTurnStatement(tables: Tables, turns: readonly SagaTurn[], conditions: Conditions): SQL {
+  const wantLocks = turns.some(({ birth }) => birth !== null && birth.locks.length > 0);
+  const haveHeard = turns.some(({ signals }) => signals.length > 0);
+  const settle = turns.some(({ state }) => isSagaSettled(state));
   return sql`
     with given as materialized (${given(turns, conditions)}),
-    hindered as materialized (${hindered(tables)}),
-    locked as (${locked(tables, isFree)}),
-    born as (${born(tables)}),
+    hindered as materialized (${hindered(tables)} ${wantLocks ? sql`union all ${lockedOut(tables)}` : sql.empty()}),
+    ${wantLocks ? sql`locked as (${locked(tables, isFree)}),` : sql.empty()}
+    born as (${born(tables, wantLocks ? sql`${isFree} and ${hasLocks}` : isFree)}),
     moved as (${moved(tables)}),
     applied as (${applied(sql`born`, sql`moved`, along)}),
     change as materialized (${changes()}),
     operations_born as (${operationsBorn(tables, sql`change`)}),
     operations_moved as (${operationsMoved(tables, sql`change`, fence, sql`g.now, g.records, g.saga_n`)}),
     recorded as (${recorded(tables)}),
-    taken as (${taken(tables)}),
-    heard as (${heard(tables)}),
-    released as (${released(tables)})
+    ${haveHeard ? sql`said as materialized (${said()}), heard as (${heard(tables)}),` : sql.empty()}
+    ${settle ? sql`released as (${released(tables)}),` : sql.empty()}
+    taken as (${taken(tables)})
     select json_build_object(
       'turn', s.turn,
       'saga', json_build_object(
@@ -143,12 +148,10 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
 }
 
 /**
- * The turns that change an operation which the saga does not have, that start an attempt inside a window which is over, or
- * that want what another saga holds.
+ * The turns that change an operation which the saga does not have, or that start an attempt inside a window which is over.
  * The saga is compared in a way that no index or join has: the id alone finds the row.
  */
-function hindered(tables: Tables): SQL {
-  const { operation } = tables;
+function hindered({ operation }: Tables): SQL {
   return sql`
     select g.turn
     from
@@ -173,15 +176,13 @@ function hindered(tables: Tables): SQL {
           and o.id = any (array[g.id])
           and o.saga is not distinct from g.saga
           and ${mayStart}
-      )
-    union all
-    ${lockedOut(tables)}`;
+      )`;
 }
 
 const isFree = sql`g.turn <> all (array(select h.turn from hindered h))`;
 
 /** Fenced by the uniqueness of id and identity (saga_pk, saga_identity). */
-function born({ saga }: Tables): SQL {
+function born({ saga }: Tables, mayBe: SQL): SQL {
   return sql`
     insert into ${saga} (
       tenant, id, name, key, version, hash, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
@@ -191,7 +192,7 @@ function born({ saga }: Tables): SQL {
       g.tenant, g.id, g.name, g.key, g.version, g.hash, g.fingerprint, g.owner, g.generation, 1, g.turn, g.turn, g.state,
       g.now, d.due_at, d.dues, g.now, g.reason, g.input, g.snapshot, g.output
     from given g cross join lateral (${dues(sql`null::bigint`)}) as d
-    where g.kind = 'birth' and ${isFree} and ${hasLocks}
+    where g.kind = 'birth' and ${mayBe}
     order by g.tenant, g.name, g.key
     on conflict do nothing
     returning tenant, id, turn, revision, since, due_at, dues`;
@@ -292,20 +293,24 @@ function recorded({ attempt }: Tables): SQL {
     order by s.place, r.n`;
 }
 
-/** What the turns that were written make of events from outside. What is final stays. */
+/** What the turns that were written say of events from outside, each of a kind, as in `operationsMoved`. */
+function said(): SQL {
+  return sql`
+    select a.tenant, a.id, t.*, 'signal'::text as kind
+    from
+      applied a
+      cross join lateral jsonb_to_recordset(a.signals) as t(name text, "eventId" text, state text, why text)`;
+}
+
+/** What is final stays. */
 function heard({ signal }: Tables): SQL {
   return sql`
     update ${signal} e
     set state = g.state, why = g.why
-    from
-      (
-        select a.tenant, a.id, t.*
-        from
-          applied a
-          cross join lateral jsonb_to_recordset(a.signals) as t(name text, "eventId" text, state text, why text)
-      ) as g
+    from said g
     where
-      e.tenant = any (array[g.tenant])
+      g.kind = 'signal'
+      and e.tenant = any (array[g.tenant])
       and e.saga = any (array[g.id])
       and e.name = any (array[g.name])
       and e.event_id = any (array[g."eventId"])

@@ -7,7 +7,18 @@
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } from './saga-flow.ts';
 import { isFunction, refuseUnless } from './option-kinds.ts';
-import { chooseOf, type Given, parallelOf, type Place, pivotOf, sleepOf, stepOf, withPart } from './saga-parts.ts';
+import {
+  chooseOf,
+  forEachOf,
+  type Given,
+  type GivenForEach,
+  parallelOf,
+  type Place,
+  pivotOf,
+  sleepOf,
+  stepOf,
+  withPart,
+} from './saga-parts.ts';
 
 /** A saga whose flow is a chain, with the verbs that make it longer. Its own members are those of every saga. */
 export class SagaBuilder implements SagaParts {
@@ -46,6 +57,10 @@ export class SagaBuilder implements SagaParts {
 
   choose(...given: Given): SagaBuilder {
     return this.#with(chooseOf(this.#place, given, openBranch));
+  }
+
+  forEach(...given: GivenForEach): SagaBuilder {
+    return this.#with(forEachOf(this.#place, given));
   }
 
   sleep(...given: Given): SagaBuilder {
@@ -97,6 +112,10 @@ class Branch {
 
   choose(...given: Given): Branch {
     return this.#with(chooseOf(this.#place, given, openBranch));
+  }
+
+  forEach(...given: GivenForEach): Branch {
+    return this.#with(forEachOf(this.#place, given));
   }
 
   sleep(...given: Given): Branch {

@@ -8,6 +8,7 @@ import { encode } from '../domain/codec.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { operationId, providerKey, sagaId, type Scope, scopeOf, stepKey } from '../domain/idempotency.ts';
 import type { Operation } from '../define/operation.ts';
+import { itemStep } from '../define/saga-names.ts';
 import { validate } from '../define/schema.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
 import type { RunnableSaga } from './runnable.ts';
@@ -87,8 +88,10 @@ function acceptedSaga(
 ): AcceptedSaga {
   const { key } = scopeOf(tenant, name, definition.options.key({ input }));
   // Refused now, and not when a step is begun: the identities of its steps are made from its own.
-  for (const { step, operation } of steps.values())
-    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
+  for (const { step, atMost, operation } of steps.values()) {
+    const longest = atMost === null ? step : itemStep(step, atMost - 1);
+    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step: longest }));
+  }
   return {
     ref: { tenant, id: sagaId({ tenant, action: name, key }) },
     birth: {

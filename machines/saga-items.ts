@@ -5,6 +5,7 @@
  */
 
 import type { ForEach } from '../src/define/saga-flow.ts';
+import { itemOf, itemStep } from '../src/define/saga-names.ts';
 
 /** An item that has begun and is in none of the lists has ended. */
 export interface Items {
@@ -17,6 +18,9 @@ export interface Items {
   /** Refused, and to be taken again. */
   readonly again: readonly number[];
 }
+
+/** By the name of the forEach, of those that a saga has come to. */
+export type AllItems = Readonly<Record<string, Items>>;
 
 /** A list is longer than its author allows. */
 export class TooManyItems extends Error {}
@@ -68,6 +72,20 @@ function checkedList(forEach: ForEach, saga: string, before: Items | null, given
     );
   }
   return all;
+}
+
+/** The index of the item whose end an actor tells; null: it is none of this forEach that is under way. */
+export function itemUnderWay(all: AllItems, part: string, event: object): number | null {
+  const item = 'actorId' in event && typeof event.actorId === 'string' ? itemOf(event.actorId) : null;
+  return item?.part === part && all[part]?.underWay.includes(item.index) === true ? item.index : null;
+}
+
+/** The index of the refused item that a person means; null: there is none, or it must be said which. */
+export function itemMeant(all: AllItems, part: string, step: string | undefined, amongOthers: boolean): number | null {
+  const refused = all[part]?.refused ?? [];
+  const isOnlyOne = refused.length === 1 && !amongOthers;
+  const isMeant = (index: number) => (step === undefined ? isOnlyOne : step === itemStep(part, index));
+  return refused.find(isMeant) ?? null;
 }
 
 /** One that was under way has ended for good. */

@@ -12,15 +12,25 @@ import { definitionInvalid } from '../src/domain/errors.ts';
 import type { Chain, Choose, ForEach, Part, Saga, Sleep, Step } from '../src/define/saga-flow.ts';
 import { itemOf, itemStep } from '../src/define/saga-names.ts';
 import { inert } from './actors.ts';
-import { decidedItem, endedItem, haveEnded, type Items, needPerson, nextItems, refusedItem } from './saga-items.ts';
+import {
+  type AllItems,
+  decidedItem,
+  endedItem,
+  haveEnded,
+  itemMeant,
+  type Items,
+  itemUnderWay,
+  needPerson,
+  nextItems,
+  refusedItem,
+} from './saga-items.ts';
 
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
 export interface SagaContext {
   readonly input: unknown;
   /** Each item of a forEach is a step of its own. */
   readonly outputs: Readonly<Record<string, unknown>>;
-  /** By the name of the forEach, of those it has come to. */
-  readonly items: Readonly<Record<string, Items>>;
+  readonly items: AllItems;
 }
 
 export interface SagaInput {
@@ -162,6 +172,7 @@ function partsIn(parts: readonly Part[]): readonly Part[] {
 }
 
 type Moment = { readonly context: SagaContext };
+type Heard = Moment & { readonly event: object };
 
 /** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
 function words({ actors, delays, picks, saga, forEachs }: Words) {
@@ -173,7 +184,10 @@ function words({ actors, delays, picks, saga, forEachs }: Words) {
     guards: {
       ...picks,
       ...Object.fromEntries(
-        forEachs.map((each) => [itemGuard(each), (heard: Heard) => itemUnderWay(each.name, heard) !== null]),
+        forEachs.map((each) => [
+          itemGuard(each),
+          (heard: Heard) => itemUnderWay(heard.context.items, each.name, heard.event) !== null,
+        ]),
       ),
       haveEnded: ({ context }, { part }: Listed) => haveEnded(itemsOf(context, part)),
       needPerson: ({ context }, { part }: Listed) => needPerson(itemsOf(context, part)),
@@ -210,12 +224,12 @@ function words({ actors, delays, picks, saga, forEachs }: Words) {
         // Stands where an actor is done only; see `keepOutput`.
         const { output, actorId } = event as unknown as { output: unknown; actorId: string };
         return {
-          ...itemsAfter(endedItem, part, { context, event }),
+          ...itemsAfter(context, part, event, endedItem),
           outputs: { ...context.outputs, [actorId]: output },
         };
       }),
-      endItem: assign((moment, { part }: Listed) => itemsAfter(endedItem, part, moment)),
-      refuseItem: assign((moment, { part }: Listed) => itemsAfter(refusedItem, part, moment)),
+      endItem: assign(({ context, event }, { part }: Listed) => itemsAfter(context, part, event, endedItem)),
+      refuseItem: assign(({ context, event }, { part }: Listed) => itemsAfter(context, part, event, refusedItem)),
       keepItemVerdict: assign(({ context, event }, asked: Asked) => {
         const decided = itemDecided(context, event, asked);
         if (decided === null) return {};
@@ -262,32 +276,21 @@ function itemsOf({ items }: SagaContext, part: string): Items {
   return found;
 }
 
-/** The index of the item whose end an event tells; null: it is none that is under way. */
-function itemUnderWay(part: string, { context, event }: Heard): number | null {
-  const item = 'actorId' in event && typeof event.actorId === 'string' ? itemOf(event.actorId) : null;
-  return item?.part === part && context.items[part]?.underWay.includes(item.index) === true ? item.index : null;
-}
-
+/** One of them has ended, by what an actor tells. */
 function itemsAfter(
-  ends: (items: Items, index: number) => Items,
+  { items }: SagaContext,
   part: string,
-  heard: Heard,
+  event: object,
+  ends: typeof endedItem | typeof refusedItem,
 ): Pick<SagaContext, 'items'> {
-  const { items } = heard.context;
-  const index = itemUnderWay(part, heard);
-  return { items: index === null ? items : { ...items, [part]: ends(itemsOf(heard.context, part), index) } };
+  const [before, index] = [items[part], itemUnderWay(items, part, event)];
+  return { items: before === undefined || index === null ? items : { ...items, [part]: ends(before, index) } };
 }
-
-type Heard = Moment & { readonly event: object };
 
 /** What a person says of an item that was refused; null: it is about none. */
-function itemDecided(context: SagaContext, event: SagaEvent, { step: part, amongOthers }: Asked) {
-  if (event.type !== 'verdict.given') return null;
-  const refused = context.items[part]?.refused ?? [];
-  const isMeant = (index: number) =>
-    event.step === itemStep(part, index) || (event.step === undefined && !amongOthers && refused.length === 1);
-  const index = refused.find(isMeant);
-  return index === undefined ? null : { index, outcome: event.outcome };
+function itemDecided({ items }: SagaContext, event: SagaEvent, { step: part, amongOthers }: Asked) {
+  const index = event.type === 'verdict.given' ? itemMeant(items, part, event.step, amongOthers) : null;
+  return event.type !== 'verdict.given' || index === null ? null : { index, outcome: event.outcome };
 }
 
 type States = Record<string, object>;

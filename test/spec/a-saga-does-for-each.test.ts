@@ -140,6 +140,28 @@ describe('a saga that does one thing for each of a list', () => {
     expect(await counted()).toEqual({ authorisation: 2, reservation: 4, payment: 2 });
   });
 
+  test('has those items together with other sagas that mean the same', async () => {
+    shop = await sagaShop({ reservation: { isShared: true } });
+    const { reserve } = shop.trade;
+    const definition = saga('sharing', { input: typed<Dispatch>(), key: ({ input }) => input.orderId }).forEach(
+      'parcels',
+      ({ input }) => input.parcels,
+      reserve,
+      ({ item }) => ({ orderId: item }),
+    );
+    const orchestrator = await shop.open([definition]);
+    const run = await orchestrator.submit(definition, { orderId: 'order-17', parcels: ['a', 'b'] });
+    const other = await orchestrator.submit(definition, { orderId: 'order-18', parcels: ['b', 'c'] });
+    await shop.pass('1m');
+    const [end, otherEnd] = [await now(run), await now(other)];
+
+    expect((await made('reservation')).toSorted()).toEqual(['a', 'b', 'c']);
+    expect(end.status === 'succeeded' && end.output.parcels[1]).toEqual(
+      otherEnd.status === 'succeeded' && otherEnd.output.parcels[0],
+    );
+    expect([end.status, otherEnd.status]).toEqual(['succeeded', 'succeeded']);
+  });
+
   test.each(
     [2, 3, 4, 5, 6, 7].flatMap((write) => (['before', 'after'] as const).map((side) => [side, write] as const)),
   )('goes on where it was when its process dies %s write %i', async (side, write) => {

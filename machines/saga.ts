@@ -6,11 +6,24 @@
  * actions, and what has to be taken back is known to whoever carries out `compensate`, from proven outcomes alone.
  */
 
-import { type AnyStateMachine, assign, setup } from 'xstate';
+import { type AnyStateMachine, assign, enqueueActions, setup } from 'xstate';
 import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
-import type { Chain, Choose, Part, Saga, Sleep, Step, WaitFor } from '../src/define/saga-flow.ts';
+import type { Chain, Choose, ForEach, Part, Saga, Sleep, Step, WaitFor } from '../src/define/saga-flow.ts';
+import { itemOf, itemStep } from '../src/define/saga-names.ts';
 import { inert } from './actors.ts';
+import {
+  type AllItems,
+  decidedItem,
+  endedItem,
+  haveEnded,
+  itemMeant,
+  type Items,
+  itemUnderWay,
+  needPerson,
+  nextItems,
+  refusedItem,
+} from './saga-items.ts';
 
 /** Begins the name of a delay that is given as a point in time: milliseconds since the epoch. */
 const UNTIL = 'until';
@@ -23,7 +36,9 @@ export function isPointInTime(timerId: string): boolean {
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
 export interface SagaContext {
   readonly input: unknown;
+  /** Each item of a forEach is a step of its own. */
   readonly outputs: Readonly<Record<string, unknown>>;
+  readonly items: AllItems;
 }
 
 export interface SagaInput {
@@ -34,7 +49,7 @@ export type SagaEvent =
   /** Up to and including the pivot: take everything back. */
   | { readonly type: 'saga.cancelled' }
   | { readonly type: 'saga.timedOut' }
-  /** A person decided about a step that was refused after the pivot; in a parallel it must say which. */
+  /** A person decided about a step that was refused after the pivot; where several can be, it must say which. */
   | {
       readonly type: 'verdict.given';
       readonly step?: string;
@@ -66,7 +81,7 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
   const config = {
     id: saga.name,
     version: String(saga.version),
-    context: ({ input }: { input: SagaInput }) => ({ input: input.input, outputs: {} }),
+    context: ({ input }: { input: SagaInput }) => ({ input: input.input, outputs: {}, items: {} }),
     initial: first.name,
     states: {
       ...topLevelStates(saga, chain.parts),
@@ -85,22 +100,34 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     actors: Object.fromEntries(actions.map((action) => [action, inert])),
     delays: delaysIn(chain.parts),
     picks: picksIn(chain.parts),
+    saga: saga.name,
+    forEachs: partsIn(chain.parts).filter((part) => part.type === 'forEach'),
   });
   // XState reads the types of states from literals, and these are made from data: the kernel's lint looks at them.
   return written.createMachine(config as never) as unknown as AnyStateMachine;
 }
 
 function outputOf({ output }: Chain, context: SagaContext): unknown {
-  return output === null ? context.outputs : output(known(context));
+  return output === null ? outputsByName(context) : output(known(context));
 }
 
 /** What the functions of a saga get. */
-function known({ input, outputs }: SagaContext): Record<string, unknown> {
-  return { ...outputs, input };
+function known(context: SagaContext): Record<string, unknown> {
+  return { ...outputsByName(context), input: context.input };
+}
+
+/** Those of a forEach as one list, in the order of its items, once all have ended. */
+function outputsByName({ outputs, items }: SagaContext): Record<string, unknown> {
+  const single = Object.entries(outputs).filter(([step]) => itemOf(step) === null);
+  const lists = Object.entries(items).flatMap(([name, each]) => {
+    const list = () => Array.from({ length: each.count }, (_, index) => outputs[itemStep(name, index)]);
+    return haveEnded(each) ? [[name, list()] as const] : [];
+  });
+  return Object.fromEntries([...single, ...lists]);
 }
 
 function actionsIn(parts: readonly Part[]): string[] {
-  return partsIn(parts).flatMap((part) => (part.type === 'step' ? part.operation.action : []));
+  return partsIn(parts).flatMap((part) => ('operation' in part ? part.operation.action : []));
 }
 
 /** Of the sleeps whose end is made from what is known by then, or is a point in time. */
@@ -150,6 +177,8 @@ interface Words {
   /** Milliseconds, by the name of the sleep. */
   readonly delays: Readonly<Record<string, (moment: Moment) => number>>;
   readonly picks: Readonly<Record<string, (moment: Moment) => boolean>>;
+  readonly saga: string;
+  readonly forEachs: readonly ForEach[];
 }
 
 /** All parts, with those that stand in others. */
@@ -160,9 +189,10 @@ function partsIn(parts: readonly Part[]): readonly Part[] {
 }
 
 type Moment = { readonly context: SagaContext };
+type Heard = Moment & { readonly event: object };
 
 /** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
-function words({ actors, delays, picks }: Words) {
+function words({ actors, delays, picks, saga, forEachs }: Words) {
   return setup({
     // XState takes types by example; these values are never read.
     types: { context: {} as SagaContext, events: {} as SagaEvent, input: {} as SagaInput },
@@ -170,6 +200,18 @@ function words({ actors, delays, picks }: Words) {
     delays,
     guards: {
       ...picks,
+      ...Object.fromEntries(
+        forEachs.map((each) => [
+          itemGuard(each),
+          (heard: Heard) => itemUnderWay(heard.context.items, each.name, heard.event) !== null,
+        ]),
+      ),
+      haveEnded: ({ context }, { part }: Listed) => haveEnded(itemsOf(context, part)),
+      needPerson: ({ context }, { part }: Listed) => needPerson(itemsOf(context, part)),
+      saysItemSucceeded: ({ context, event }, params: Asked) =>
+        itemDecided(context, event, params)?.outcome.type === 'succeeded',
+      saysItemNotApplied: ({ context, event }, params: Asked) =>
+        itemDecided(context, event, params)?.outcome.type === 'not-applied',
       saysSucceeded: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'succeeded',
       saysNotApplied: ({ event }, params: Asked) => isAbout(event, params) && event.outcome.type === 'not-applied',
     },
@@ -189,6 +231,39 @@ function words({ actors, delays, picks }: Words) {
           ? { outputs: { ...context.outputs, [step]: event.outcome.output } }
           : {},
       ),
+      beginItems: enqueueActions(({ context, enqueue }, { part }: Listed) => {
+        const each = forEachs.find(({ name }) => name === part);
+        if (each === undefined) throw new Error(`Saga ${saga} has no forEach ${part}.`);
+        const seen = known(context);
+        const { items, begins } = nextItems(each, saga, context.items[part] ?? null, () => each.items(seen));
+        enqueue.assign({ items: { ...context.items, [part]: items } });
+        for (const { index, item } of begins) {
+          const input = each.input({ ...seen, item, index });
+          enqueue.spawnChild(each.operation.action, { id: itemStep(part, index), input });
+        }
+      }),
+      keepItem: assign(({ context, event }, { part }: Listed) => {
+        // Stands where an actor is done only; see `keepOutput`.
+        const { output, actorId } = event as unknown as { output: unknown; actorId: string };
+        return {
+          ...itemsAfter(context, part, event, endedItem),
+          outputs: { ...context.outputs, [actorId]: output },
+        };
+      }),
+      endItem: assign(({ context, event }, { part }: Listed) => itemsAfter(context, part, event, endedItem)),
+      refuseItem: assign(({ context, event }, { part }: Listed) => itemsAfter(context, part, event, refusedItem)),
+      keepItemVerdict: assign(({ context, event }, asked: Asked) => {
+        const decided = itemDecided(context, event, asked);
+        if (decided === null) return {};
+        const { step: part } = asked;
+        const { index, outcome } = decided;
+        const items = decidedItem(itemsOf(context, part), index, outcome.type === 'not-applied');
+        const output = outcome.type === 'succeeded' ? { [itemStep(part, index)]: outcome.output } : {};
+        return { items: { ...context.items, [part]: items }, outputs: { ...context.outputs, ...output } };
+      }),
+      leaveItems: enqueueActions(({ context, enqueue }, { part }: Listed) => {
+        for (const index of itemsOf(context, part).underWay) enqueue.stopChild(itemStep(part, index));
+      }),
     },
   });
 }
@@ -206,6 +281,40 @@ function isAbout(event: SagaEvent, { step, amongOthers }: Asked): event is Verdi
   return event.step === step || (event.step === undefined && !amongOthers);
 }
 
+/** Which forEach an action or a guard is about. */
+interface Listed {
+  readonly part: string;
+}
+
+/** Told apart by the operation also, as steps are by the actors they invoke. */
+function itemGuard({ name, operation }: ForEach): string {
+  return `${operation.action} of ${name}`;
+}
+
+/** Never asked for before the chart has come to the forEach. */
+function itemsOf({ items }: SagaContext, part: string): Items {
+  const found = items[part];
+  if (found === undefined) throw new Error(`Nothing of forEach ${part} has begun.`);
+  return found;
+}
+
+/** One of them has ended, by what an actor tells. */
+function itemsAfter(
+  { items }: SagaContext,
+  part: string,
+  event: object,
+  ends: typeof endedItem | typeof refusedItem,
+): Pick<SagaContext, 'items'> {
+  const [before, index] = [items[part], itemUnderWay(items, part, event)];
+  return { items: before === undefined || index === null ? items : { ...items, [part]: ends(before, index) } };
+}
+
+/** What a person says of an item that was refused; null: it is about none. */
+function itemDecided({ items }: SagaContext, event: SagaEvent, { step: part, amongOthers }: Asked) {
+  const index = event.type === 'verdict.given' ? itemMeant(items, part, event.step, amongOthers) : null;
+  return event.type !== 'verdict.given' || index === null ? null : { index, outcome: event.outcome };
+}
+
 type States = Record<string, object>;
 
 /** Where a part stands: what comes next, and how to get to `compensating` from there; null: there is no way back. */
@@ -221,21 +330,22 @@ function topLevelStates(saga: Saga, parts: readonly Part[]): States {
     const isForward = pivotAt !== -1 && at > pivotAt;
     const next = parts[at + 1]?.name ?? 'succeeded';
     const states = statesOf(part, { next, back: isForward ? null : 'compensating', amongOthers: false });
-    const first: { readonly on?: object } = states[part.name] ?? {};
-    return isForward ? states : { ...states, [part.name]: { ...first, on: { ...first.on, ...waysBack } } };
+    return isForward ? states : { ...states, [part.name]: withWaysBack(states[part.name]) };
   });
   return mergedStates(made);
 }
 
-const waysBack = {
-  'saga.cancelled': { target: 'compensating' },
-  'saga.timedOut': { target: 'compensating' },
-};
+function withWaysBack(state: { readonly on?: object } = {}): object {
+  const target = 'compensating';
+  return { ...state, on: { ...state.on, 'saga.cancelled': { target }, 'saga.timedOut': { target } } };
+}
 
 function statesOf(part: Part, place: Place): States {
   switch (part.type) {
     case 'step':
       return stepStates(part, place);
+    case 'forEach':
+      return forEachStates(part, place);
     case 'sleep':
       return { [part.name]: sleepState(part, place) };
     case 'waitFor':
@@ -348,10 +458,60 @@ function askedState(description: string, params: Asked, next: string) {
   };
 }
 
+function forEachStates(each: ForEach, { next, back, amongOthers }: Place): States {
+  const { name, onFailed } = each;
+  const failed = `${name} failed`;
+  const params: Listed = { part: name };
+  const begin = { type: 'beginItems', params };
+  const isOurs = { type: itemGuard(each) };
+  const goOn = [{ type: onFailed === 'continue' ? 'endItem' : 'refuseItem', params }, begin];
+  const asks = back === null && onFailed === 'escalate';
+  const state = {
+    description: descriptionOfEach(each, back !== null),
+    entry: begin,
+    exit: { type: 'leaveItems', params },
+    always: [
+      { guard: { type: 'haveEnded', params }, target: next },
+      ...(asks ? [{ guard: { type: 'needPerson', params }, target: failed }] : []),
+    ],
+    on: {
+      // Which items there are shows no earlier than here: each is an actor of its own, and the guard knows them.
+      'xstate.done.actor.*': { guard: isOurs, actions: [{ type: 'keepItem', params }, begin] },
+      'xstate.error.actor.*': { guard: isOurs, ...(back === null ? { actions: goOn } : { target: back }) },
+      ...(asks ? { 'verdict.given': itemVerdicts({ step: name, amongOthers }, { actions: [begin] }) } : {}),
+    },
+  };
+  if (!asks) return { [name]: state };
+  const asked = {
+    description: `${each.operation.action} was refused, and there is no way back: a person decides about each item.`,
+    tags: ['escalated'],
+    on: { 'verdict.given': itemVerdicts({ step: name, amongOthers }, { target: name, actions: [] }) },
+  };
+  return { [name]: state, [failed]: asked };
+}
+
+/** A person may decide about an item while others are under way, too. */
+function itemVerdicts(params: Asked, { actions, ...where }: { readonly target?: string; readonly actions: object[] }) {
+  return ['saysItemSucceeded', 'saysItemNotApplied'].map((type) => ({
+    guard: { type, params },
+    ...where,
+    actions: [{ type: 'keepItemVerdict', params }, ...actions],
+  }));
+}
+
+function descriptionOfEach({ name, concurrency, ...step }: ForEach, isBackward: boolean): string {
+  const atOnce = concurrency === null ? 'all at once' : `${concurrency} at a time`;
+  return descriptionOf(step, isBackward, `${step.operation.action} for each of ${name}, ${atOnce}`);
+}
+
 /** One line for drawings: what is done there, and what becomes of it. */
-function descriptionOf({ operation, compensate, onFailed }: Step, isBackward: boolean): string {
-  if (!isBackward) return `${operation.action}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
-  if (compensate === null) return `${operation.action}; after it there is no way back`;
-  if ('none' in compensate) return `${operation.action}; nothing takes it back: ${compensate.none}`;
-  return `${operation.action}; taken back by ${compensate.operation.action}`;
+function descriptionOf(
+  { operation, compensate, onFailed }: Pick<Step, 'operation' | 'compensate' | 'onFailed'>,
+  isBackward: boolean,
+  what: string = operation.action,
+): string {
+  if (!isBackward) return `${what}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
+  if (compensate === null) return `${what}; after it there is no way back`;
+  if ('none' in compensate) return `${what}; nothing takes it back: ${compensate.none}`;
+  return `${what}; taken back by ${compensate.operation.action}`;
 }

@@ -9,7 +9,9 @@ import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } f
 import { isFunction, refuseUnless } from './option-kinds.ts';
 import {
   chooseOf,
+  forEachOf,
   type Given,
+  type GivenForEach,
   parallelOf,
   type Place,
   pivotOf,
@@ -60,6 +62,10 @@ export class SagaBuilder implements SagaParts {
 
   waitFor(...given: Given): SagaBuilder {
     return this.#with(waitForOf(this.#place, given));
+  }
+
+  forEach(...given: GivenForEach): SagaBuilder {
+    return this.#with(forEachOf(this.#place, given));
   }
 
   sleep(...given: Given): SagaBuilder {
@@ -115,6 +121,10 @@ class Branch {
 
   waitFor(...given: Given): Branch {
     return this.#with(waitForOf(this.#place, given));
+  }
+
+  forEach(...given: GivenForEach): Branch {
+    return this.#with(forEachOf(this.#place, given));
   }
 
   sleep(...given: Given): Branch {

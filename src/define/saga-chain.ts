@@ -148,6 +148,54 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
   >;
 
   /**
+   * One operation for each item of a list that is as long as it turns out to be: `items` makes it from what is known
+   * by then, and gives the same list whenever it is asked. `input` gets the `item` and its `index` besides, and what
+   * the step leaves behind is the list of outputs in the order of the items.
+   *
+   * `concurrency` says how many are under way at once (all, unless told otherwise), and `atMost` how many there may be
+   * (1,000): a saga that meets more of them begins none and waits for a person. Each item is an operation of its own,
+   * under the step `parcels[2]`. Before the pivot the refusal of one begins no more and takes everything back. After it
+   * the others go on; then `'escalate'` asks a person about each that was refused, and `'continue'` leaves its output
+   * out.
+   *
+   * @example
+   * .forEach('parcels', ({ input }) => input.parcels, createShipment,
+   *   ({ item, input }) => ({ orderId: input.orderId, parcel: item.id }), { concurrency: 4, atMost: 200 })
+   */
+  forEach<
+    const Name extends string,
+    Item,
+    Taking,
+    Output,
+    Code extends string,
+    Taken,
+    Undoing extends Undo,
+    Given extends Taken,
+    Inverse,
+    const Reason extends string = never,
+    const Failing extends OnFailed = 'escalate',
+  >(
+    name: NewName<Name, Before & Own>,
+    items: (known: Known<Input, Before & Own>) => readonly Item[],
+    operation: Operation<string, Taking, Output, Code, Taken, Undoing>,
+    input: InputFunction<{ readonly item: Item; readonly index: number } & Known<Input, Before & Own>, Given, Taken>,
+    ...options: StepOptions<
+      Way,
+      Undoing,
+      CompensateOption<NoInfer<Taking>, NoInfer<Output>, Inverse, Reason>,
+      Failing,
+      ForEachOptions
+    >
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    With<Own, Name, readonly (Output | ('continue' extends Failing ? undefined : never))[]>,
+    Way extends 'backward' ? With<Refusals, Name, Code> : Refusals,
+    Way
+  >;
+
+  /**
    * Waits between two parts, for a time that is written down or made from what is known by then. It is kept as a due
    * time by the database's clock: late after a restart rather than lost, never early, and as long as up to a hundred
    * years. Before the pivot a cancellation or the deadline of the saga ends it.
@@ -238,11 +286,17 @@ type NewName<Name extends string, Taken> = string extends Name
       ? `${Name} is a word of the library`
       : Name;
 
-type StepOptions<Way, Undoing, Compensate, Failing> = Way extends 'forward'
-  ? [options?: { readonly onFailed?: Failing }]
+/** `Besides`: what the verb takes on both sides of the pivot. */
+type StepOptions<Way, Undoing, Compensate, Failing, Besides = unknown> = Way extends 'forward'
+  ? [options?: Besides & { readonly onFailed?: Failing }]
   : [Undoing] extends ['inverse' | 'none']
-    ? [options?: { readonly compensate?: Compensate }]
-    : [options: { readonly compensate: Compensate }];
+    ? [options?: Besides & { readonly compensate?: Compensate }]
+    : [options: Besides & { readonly compensate: Compensate }];
+
+interface ForEachOptions {
+  readonly concurrency?: number;
+  readonly atMost?: number;
+}
 
 /** The members of all branches together. */
 type AllOf<Branches, What extends keyof BranchTypes<unknown, unknown>> = Intersected<

@@ -77,7 +77,7 @@ export interface Chain {
   readonly output: ((known: Record<string, unknown>) => unknown) | null;
 }
 
-export type Part = Step | Sleep | WaitFor | Parallel | Choose;
+export type Part = Step | ForEach | Sleep | WaitFor | Parallel | Choose;
 
 export interface Step {
   readonly type: 'step';
@@ -89,6 +89,17 @@ export interface Step {
   readonly compensate: Compensation | null;
   /** What a proven refusal leads to: `compensate` up to and including the pivot, one of the others after it. */
   readonly onFailed: 'compensate' | OnFailed;
+}
+
+/** One operation for each item of a list, whose length is known when the saga comes there. */
+export interface ForEach extends Omit<Step, 'type'> {
+  readonly type: 'forEach';
+  /** Gets what a step's input gets, which in its turn gets the `item` and its `index` besides. */
+  readonly items: (known: Record<string, unknown>) => unknown;
+  /** How many are under way at once; null: all. */
+  readonly concurrency: number | null;
+  /** More items than this are not begun. */
+  readonly atMost: number;
 }
 
 /** A pause between two parts. */

@@ -9,7 +9,7 @@ import type { Part } from './saga-flow.ts';
 
 /** What steps see beside outputs, what the chart adds to the steps, and the states of operations and sagas. */
 const reservedNames = [
-  ...(['input', 'compensate', 'done'] as const),
+  ...(['input', 'item', 'index', 'compensate', 'done'] as const),
   ...(['pending', 'in-progress', 'waiting', 'unknown', 'reconciling', 'escalated'] as const),
   ...(['compensating', 'compensated', 'succeeded', 'failed', 'terminated'] as const),
 ] as const;
@@ -44,6 +44,17 @@ export function refuseTakenNames(saga: string, taken: readonly string[], added: 
     'Parts and branches have one name each, wherever they stand: rename one of them.',
     { saga, name: twice },
   );
+}
+
+/** The step that an item of a forEach is. No part has such a name. */
+export function itemStep(part: string, index: number): string {
+  return `${part}[${index}]`;
+}
+
+/** What {@link itemStep} was given; null: it is the name of a part. */
+export function itemOf(step: string): { readonly part: string; readonly index: number } | null {
+  const [, part, index] = /^(.+)\[(\d+)\]$/u.exec(step) ?? [];
+  return part === undefined ? null : { part, index: Number(index) };
 }
 
 /** The names of all parts, and of what is in them. */

@@ -11,7 +11,7 @@ import { refuseBadCompensate } from './operation-options.ts';
 import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import type { Recovery } from './saga-chain.ts';
-import type { Choose, OnFailed, Parallel, Part, Sleep, Step, WaitFor } from './saga-flow.ts';
+import type { Choose, ForEach, OnFailed, Parallel, Part, Sleep, Step, WaitFor } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
 import { isSignal } from './signal.ts';
@@ -25,20 +25,60 @@ export interface Place {
 /** What a verb was given, in the order of its parameters. */
 export type Given = readonly [name?: unknown, operation?: unknown, input?: unknown, options?: unknown];
 
+/** The same of a forEach, which takes one more. */
+export type GivenForEach = readonly [
+  name?: unknown,
+  items?: unknown,
+  operation?: unknown,
+  input?: unknown,
+  options?: unknown,
+];
+
 /** The parts and one more. Throws DEFINITION_INVALID when a name in it is taken, or is in it twice. */
 export function withPart(place: Place, parts: readonly Part[], part: Part): readonly Part[] {
   refuseTakenNames(place.saga, namesIn(parts), namesIn([part]));
   return Object.freeze([...parts, part]);
 }
 
-export function stepOf(place: Place, [name, operation, input, options = {}]: Given): Step {
-  const subject = begin(place, 'step', name);
+export function stepOf(place: Place, given: Given): Step {
+  return takenAs(place, 'step', given, []);
+}
+
+/** As a step, for each of what `items` gives. */
+export function forEachOf(place: Place, [name, items, operation, input, options = {}]: GivenForEach): ForEach {
+  const step = takenAs(place, 'forEach', [name, operation, input, options], ['concurrency', 'atMost']);
+  const subject = begin(place, 'forEach', name);
+  refuseUnless(isFunction(items), subject, 'items', 'a function that gives a list: ({ input }) => input.parcels');
+  // What is no record of options has been refused with the step.
+  const { concurrency, atMost = ITEMS_AT_MOST } = options as Unchecked;
+  for (const [option, count] of Object.entries({ concurrency, atMost })) {
+    refuseUnless(count === undefined || isCount(count), subject, option, 'a whole number from 1');
+  }
+  // Anything else has been refused above.
+  const counts = { concurrency: (concurrency ?? null) as number | null, atMost: atMost as number };
+  return Object.freeze({ ...step, type: 'forEach', items: items as ForEach['items'], ...counts });
+}
+
+const ITEMS_AT_MOST = 1_000;
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}
+
+/** `own`: options that the verb has besides those of a step. */
+function takenAs(
+  place: Place,
+  verb: 'step' | 'forEach',
+  [name, operation, input, options = {}]: Given,
+  own: readonly string[],
+): Step {
+  const subject = begin(place, verb, name);
   const target = targetOf(subject, operation, input);
   refuseUnless(typeof options === 'object' && options !== null, subject, 'options', optionsOf[place.way]);
   // Null has been refused on the line above.
   const given: Unchecked = { ...(options as object) };
   refuseOptionOfOtherSide(subject, place.way, given);
-  refuseUnknownOptions(subject.called, given, place.way === 'backward' ? ['compensate'] : ['onFailed']);
+  refuseUnknownOptions(subject.called, given, [place.way === 'backward' ? 'compensate' : 'onFailed', ...own]);
   if (place.way === 'backward') {
     return Object.freeze({
       ...target,
@@ -185,6 +225,8 @@ const optionsOf: Record<Recovery, string> = {
 };
 
 interface Unchecked {
+  readonly concurrency?: unknown;
+  readonly atMost?: unknown;
   readonly compensate?: unknown;
   readonly onFailed?: unknown;
 }

@@ -28,6 +28,7 @@ export type EscalationReason =
   | 'timeline-changed'
   | 'definition-fault'
   | 'definition-changed'
+  /** A list that a saga goes through is longer than its author allows. */
   | 'limit';
 
 /** Codes of `failed` that the library itself gives, beside those the executor returns. */

@@ -10,6 +10,7 @@ import { operationId, providerKey, sagaId, type Scope, scopeOf, stepKey } from '
 import { assertKeyText, assertTogether, KEY_LENGTH_MAX, SCOPE_BYTES_MAX } from '../domain/text.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Saga } from '../define/saga-flow.ts';
+import { itemStep } from '../define/saga-names.ts';
 import { validate } from '../define/schema.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
 import type { RunnableSaga } from './runnable.ts';
@@ -107,8 +108,10 @@ function acceptedSaga(
 ): AcceptedSaga {
   const { key } = scopeOf(tenant, name, definition.options.key({ input }));
   // Refused now, and not when a step is begun: the identities of its steps are made from its own.
-  for (const { step, operation } of steps.values())
-    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
+  for (const { step, atMost, operation } of steps.values()) {
+    const longest = atMost === null ? step : itemStep(step, atMost - 1);
+    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step: longest }));
+  }
   return {
     ref: { tenant, id: sagaId({ tenant, action: name, key }) },
     birth: {

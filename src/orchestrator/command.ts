@@ -154,7 +154,7 @@ async function say(
 export interface StepDecision extends Omit<Instruction, 'reason'> {
   /** What the decision rests on. Kept for good. */
   readonly evidence: string;
-  /** Which step it is about; needed where several can be refused at the same time. */
+  /** Which step it is about, such as `parcels[2]` of a list; needed where several can be refused at the same time. */
   readonly step?: string;
 }
 

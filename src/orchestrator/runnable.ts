@@ -7,6 +7,7 @@ import { definitionInvalid } from '../domain/errors.ts';
 import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
 import type { Chain, HandWritten, Part, Saga } from '../define/saga-flow.ts';
+import { itemOf } from '../define/saga-names.ts';
 import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
 import { structuralHash } from '../kernel/hash.ts';
@@ -26,7 +27,7 @@ export interface RunnableSaga {
   readonly kernel: Kernel;
   /** Made by the builder: its chart takes cancellations and deadlines itself, and its context is known. */
   readonly isChain: boolean;
-  /** By the id of the actor that waits for it. */
+  /** By the id of the actor that waits for it; for the items of a forEach see {@link stepBy}. */
   readonly steps: ReadonlyMap<string, SagaStep>;
   /** The names of the signals' places that take it back when they have been waited for in vain. */
   readonly waits: readonly string[];
@@ -36,8 +37,19 @@ export interface RunnableSaga {
 
 export interface SagaStep {
   readonly step: string;
+  /** What its author calls it: of an item of a forEach, the forEach. */
+  readonly part: string;
+  /** How many there may be of it, each of which is a step of its own; null: it is one. */
+  readonly atMost: number | null;
   readonly operation: Operation;
   readonly compensate: Compensation | null;
+}
+
+/** The step that an actor of the chart stands for. */
+export function stepBy({ steps }: Pick<RunnableSaga, 'steps'>, actorId: string): SagaStep | undefined {
+  const item = itemOf(actorId);
+  const forEach = item === null ? undefined : steps.get(item.part);
+  return forEach === undefined || forEach.atMost === null ? steps.get(actorId) : { ...forEach, step: actorId };
 }
 
 export interface Registry {
@@ -137,8 +149,10 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   const steps = new Map<string, SagaStep>();
   const walk = (part: Part): void => {
     if ('branches' in part) for (const branch of Object.values(part.branches)) branch.forEach(walk);
-    if (part.type === 'step')
-      steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
+    if (part.type !== 'step' && part.type !== 'forEach') return;
+    const { name, operation, compensate } = part;
+    const atMost = part.type === 'forEach' ? part.atMost : null;
+    steps.set(name, { step: name, part: name, atMost, operation, compensate });
   };
   parts.forEach(walk);
   return steps;
@@ -155,7 +169,8 @@ function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): 
   return new Map(
     stepsOf(machine).flatMap(({ actorId, step, src }) => {
       const operation = operations[src];
-      return operation === undefined ? [] : [[actorId, { step, operation, compensate: operation.compensate }]];
+      if (operation === undefined) return [];
+      return [[actorId, { step, part: step, atMost: null, operation, compensate: operation.compensate }]];
     }),
   );
 }

@@ -7,6 +7,7 @@
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import { isSettled } from '../domain/operation-state.ts';
+import type { SagaContext } from '../../machines/saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { SagaRow } from '../ports/store.ts';
 import type { Member } from './aggregate.ts';
@@ -67,6 +68,8 @@ export interface Fault {
   readonly times: number;
   /** The timer of the chart that could not fire; null: it was something else. */
   readonly timer: string | null;
+  /** `limit`: there is more to do than its author allows. */
+  readonly reason: 'definition-fault' | 'limit';
 }
 
 export interface Course {
@@ -109,6 +112,7 @@ export function joining({ entries }: Course, isOwn: (id: string) => boolean): re
 interface ChainContext {
   readonly input: unknown;
   readonly outputs: Readonly<Record<string, unknown>>;
+  readonly items: SagaContext['items'];
 }
 
 /** What is stored of it. */
@@ -128,16 +132,16 @@ export function fromStoredCourse(row: SagaRow, saga: RunnableSaga, members: Read
   // Written by `toStoredCourse`.
   const course = decode(row.snapshot) as Course;
   if (!saga.isChain) return course;
-  const { outputs } = course.chart.context as Pick<ChainContext, 'outputs'>;
+  const { outputs, items } = course.chart.context as Pick<ChainContext, 'outputs' | 'items'>;
   const known = { ...outputs, ...outputsIn(course, members) };
-  return { ...course, chart: { ...course.chart, context: { input: decode(row.input), outputs: known } } };
+  return { ...course, chart: { ...course.chart, context: { input: decode(row.input), outputs: known, items } } };
 }
 
 /** What a chart of the builder knows and its saga's rows do not: an output that a person stated. */
-function withoutKnown({ outputs }: ChainContext, course: Course, members: ReadonlyMap<string, Member>) {
+function withoutKnown({ outputs, items }: ChainContext, course: Course, members: ReadonlyMap<string, Member>) {
   const known = outputsIn(course, members);
   const own = Object.entries(outputs).filter(([step]) => !Object.hasOwn(known, step));
-  return { outputs: Object.fromEntries(own) };
+  return { outputs: Object.fromEntries(own), items };
 }
 
 /** The outputs by step of what the chart has been told that it succeeded. */

@@ -16,10 +16,12 @@ import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import { proof } from '../domain/policy.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
 import type { Compensation, Operation } from '../define/operation.ts';
+import { KernelFault } from '../kernel/fault.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import { isLibraryEvent } from '../domain/library-event.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
+import { TooManyItems } from '../../machines/saga-items.ts';
 import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SignalChange } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
@@ -28,13 +30,14 @@ import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga, type SignalGiven, type StepVerdict } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
-import type { RunnableSaga, SagaStep } from './runnable.ts';
+import { type RunnableSaga, type SagaStep, stepBy } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
 import {
   type Compensating,
   type CompensationCause,
   type Course,
   type Entry,
+  type Fault,
   joining,
   type KeptSignal,
   unbegun,
@@ -258,7 +261,7 @@ class Making {
   }
 
   #compensateOf({ actor }: Entry): Compensation | null {
-    return actor === null ? null : (this.#now.saga.steps.get(actor.id)?.compensate ?? null);
+    return actor === null ? null : (stepBy(this.#now.saga, actor.id)?.compensate ?? null);
   }
 
   #amend(id: string, change: Partial<Entry>): void {
@@ -354,7 +357,7 @@ class Making {
 
   #join(entry: Entry, row: OperationRow | null): void {
     const { actor, shared } = entry;
-    const step = actor === null ? undefined : this.#now.saga.steps.get(actor.id);
+    const step = actor === null ? undefined : stepBy(this.#now.saga, actor.id);
     if (actor === null || step === undefined) return;
     if (row === null || shared === null || shared.fingerprint !== row.fingerprint) {
       this.#atFault(() => {
@@ -369,7 +372,7 @@ class Making {
     const failure = failureOfJoined(row, step.step);
     if (failure !== null) {
       const { code, message } = failure;
-      this.#cause = { step: step.step, code };
+      this.#cause = { step: step.part, code };
       this.#amend(entry.id, { endOfJoined: 'failed' });
       const isTold = this.#tell(entry.id, actor, { error: failure });
       if (isTold) this.#records.push(recordOf('moved', { refusal: { step: step.step, code, message } }));
@@ -563,7 +566,7 @@ class Making {
       const result: ActorResult = isFailed
         ? { error: operationFailed({ step: step.step, action: step.operation.action, code }) }
         : { output: outputOf(member) };
-      this.#cause = isFailed ? { step: step.step, code } : null;
+      this.#cause = isFailed ? { step: step.part, code } : null;
       this.#tell(entry.id, actor, result);
     }
   }
@@ -573,7 +576,7 @@ class Making {
     if (this.#course.isFrozen || this.#course.fault !== null) return undefined;
     const untold = this.#ledger().flatMap(({ entry, member }) => {
       const { actor, settledAs, isTold, isLeft } = entry;
-      const step = actor === null ? undefined : this.#now.saga.steps.get(actor.id);
+      const step = actor === null ? undefined : stepBy(this.#now.saga, actor.id);
       const isWaitedFor = settledAs !== null && !isTold && !isLeft;
       return isWaitedFor && actor !== null && step !== undefined ? [{ entry, actor, member, step }] : [];
     });
@@ -630,7 +633,7 @@ class Making {
       this.#course = { ...this.#course, compensation: { cause, actor, isPartial: false, isDone: false } };
       return;
     }
-    const step = this.#now.saga.steps.get(id);
+    const step = stepBy(this.#now.saga, id);
     if (step === undefined) throw new Error(`It starts ${id}, which is none of its steps.`);
     const { name } = this.#now.saga;
     const { operation } = step;
@@ -692,7 +695,11 @@ class Making {
       .toSorted((a, b) => inOrderOfSettling(a.entry, b.entry))
       .at(-1);
     if (refused === undefined) return null;
-    return { step: refused.entry.step, code: contextOf(refused.member.row).code ?? 'refused' };
+    return { step: this.#partOf(refused.entry), code: contextOf(refused.member.row).code ?? 'refused' };
+  }
+
+  #partOf({ step, actor }: Entry): string {
+    return (actor === null ? undefined : stepBy(this.#now.saga, actor.id))?.part ?? step;
   }
 
   /** False when it could not be done: then the saga is as it was before, and at fault. `timer`: what it was due to. */
@@ -710,7 +717,7 @@ class Making {
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
       const message = faultOf(error);
-      this.#course = { ...course, fault: { message, times, timer } };
+      this.#course = { ...course, fault: { message, times, timer, reason: reasonOf(error) } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;
     }
@@ -928,7 +935,7 @@ class Making {
     const ledger = this.#ledger();
     const isUnsettled = ledger.some(({ member }) => !isSettled(stateOf(member.row)));
     const escalated = ledger.find(({ member }) => stateOf(member.row) === 'escalated');
-    if (course.fault !== null) return { state: 'escalated', reason: 'definition-fault' };
+    if (course.fault !== null) return { state: 'escalated', reason: course.fault.reason };
     if (course.heldBy.length > 0 && this.#others !== null) return { state: 'escalated', reason: 'joined' };
     if (escalated !== undefined) return { state: 'escalated', reason: contextOf(escalated.member.row).reason };
     const isOwed = compensatedNext(course, ledger, 'parallel').length > 0;
@@ -946,6 +953,10 @@ class Making {
     const isUnderWay = isUnsettled || this.#joining().length > 0;
     return { state: isUnderWay ? 'in-progress' : 'waiting', reason: null };
   }
+}
+
+function reasonOf(error: unknown): Fault['reason'] {
+  return error instanceof KernelFault && error.cause instanceof TooManyItems ? 'limit' : 'definition-fault';
 }
 
 /** What is older is looked at more seldom: it may be a person who is waited for. */

@@ -42,7 +42,7 @@ function refusalOf(define: () => unknown): SagacityError {
 
 type Verb = (...given: unknown[]) => Untyped;
 type Untyped = {
-  readonly [Name in 'step' | 'pivot' | 'parallel' | 'sleep' | 'choose' | 'waitFor' | 'output']: Verb;
+  readonly [Name in 'step' | 'pivot' | 'parallel' | 'forEach' | 'sleep' | 'choose' | 'waitFor' | 'output']: Verb;
 };
 
 /** The builder as it is without its types. */
@@ -319,7 +319,7 @@ describe('the name of a part', () => {
   });
 
   test.each([
-    ...['input', 'compensate', 'done', 'constructor', 'toString'],
+    ...['input', 'item', 'index', 'compensate', 'done', 'constructor', 'toString'],
     ...['pending', 'in-progress', 'waiting', 'unknown', 'reconciling', 'escalated', 'compensating', 'compensated'],
     ...['succeeded', 'failed', 'terminated'],
   ])('is refused when it is %s, which means something already', (name) => {
@@ -546,6 +546,99 @@ describe('a choose', () => {
       () => untyped().choose('way', give, (b: Untyped) => ({ done: b })),
       'done',
     ],
+  ])('is refused %s', (_, define, message) => {
+    expect(refusalOf(define).message).toContain(message);
+  });
+});
+
+describe('a forEach', () => {
+  const lines = ({ input: { lines: all } }: { input: Order }) => all;
+  const each = ['zones', lines, checkAddress, give] as const;
+
+  test('is a part of the chain, with the documented defaults', () => {
+    const made = ({ item }: { item: string }) => ({ address: item });
+    const { flow } = begin().forEach('zones', lines, checkAddress, made);
+
+    expect(flow.parts).toEqual([
+      {
+        ...{ type: 'forEach', name: 'zones', items: lines, operation: checkAddress, input: made },
+        ...{ compensate: { none: 'it only asks' }, onFailed: 'compensate', concurrency: null, atMost: 1_000 },
+      },
+    ]);
+    expect(flow.parts.every(Object.isFrozen)).toBe(true);
+  });
+
+  test('has what was stated instead, on both sides of the pivot', () => {
+    const own = { none: 'it is free' } as const;
+    const { flow } = begin()
+      .forEach('zones', lines, checkAddress, give as () => { address: string }, { compensate: own, concurrency: 2 })
+      .pivot('capture', capturePayment, () => ({ paymentId: 'p' }))
+      .forEach('mails', lines, sendEmail, () => ({ to: 'x', template: 'paid' }), { onFailed: 'continue', atMost: 3 });
+
+    expect(flow.parts).toMatchObject([
+      { compensate: own, onFailed: 'compensate', concurrency: 2, atMost: 1_000 },
+      { type: 'step' },
+      { compensate: null, onFailed: 'continue', concurrency: null, atMost: 3 },
+    ]);
+  });
+
+  test.each<[string, () => unknown, string]>([
+    [
+      'without a list',
+      () => untyped().forEach('zones', undefined, checkAddress, give),
+      'items of forEach zones of saga',
+    ],
+    ['over a list as it is', () => untyped().forEach('zones', ['a'], checkAddress, give), 'items of forEach zones of'],
+    [
+      'whose target is a saga',
+      () => untyped().forEach('zones', lines, begin(), give),
+      'has no operation as its target.',
+    ],
+    [
+      'without input',
+      () => untyped().forEach('zones', lines, checkAddress),
+      'input of forEach zones of saga fulfilment',
+    ],
+    ['with options of no kind', () => untyped().forEach(...each, 'x'), 'options of forEach zones of'],
+    ...[0, -1, 1.5, '2', Number.POSITIVE_INFINITY, null].map((wrong): [string, () => unknown, string] => [
+      `with ${wrong} at once`,
+      () => untyped().forEach(...each, { concurrency: wrong }),
+      'concurrency of forEach zones of saga fulfilment is of the wrong kind. Write a whole number from 1.',
+    ]),
+    ...[0, 2.5, '2', null].map((wrong): [string, () => unknown, string] => [
+      `with ${wrong} at most`,
+      () => untyped().forEach(...each, { atMost: wrong }),
+      'atMost of forEach zones of saga fulfilment is of the wrong kind. Write a whole number from 1.',
+    ]),
+    [
+      'with an option nobody reads',
+      () => untyped().forEach(...each, { concurency: 2 }),
+      'forEach zones of saga fulfilment has no option concurency: did you mean concurrency?',
+    ],
+    [
+      'that cannot be taken back',
+      () => untyped().forEach('stocks', lines, reserveStock, give, { concurrency: 2 }),
+      'forEach stocks of saga fulfilment does not say how its success is taken back.',
+    ],
+    [
+      'that says what follows from a refusal before the pivot',
+      () => untyped().forEach(...each, { onFailed: 'continue' }),
+      'forEach zones of saga fulfilment says onFailed, and no pivot comes before it.',
+    ],
+    [
+      'that is taken back after the pivot',
+      () => untyped().pivot('pay', capturePayment, give).forEach('stocks', lines, reserveStock, give, forStock),
+      'forEach stocks of saga fulfilment comes after the pivot and says how it is taken back.',
+    ],
+    [
+      'named as a step in a branch',
+      () =>
+        untyped()
+          .parallel('both', (b: Untyped) => ({ a: b.step('zones', checkAddress, give) }))
+          .forEach(...each),
+      'has two parts named zones',
+    ],
+    ['named as an item is', () => untyped().forEach('zones[1]', lines, checkAddress, give), 'is "zones[1]"'],
   ])('is refused %s', (_, define, message) => {
     expect(refusalOf(define).message).toContain(message);
   });

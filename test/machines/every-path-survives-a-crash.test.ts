@@ -278,7 +278,10 @@ const released = { compensate: { operation: releaseStock, input: () => ({ reserv
 
 const approved = signal('approved', { payload: typed<{ by: string }>() });
 
-/** Every verb and every way on: a sleep, a choice, a signal on both sides of the pivot, parallels before and after a pivot, one in the other, `escalate` and `continue`. */
+/**
+ * Every verb and every way on: a sleep, a choice, a list, a signal on both sides of the pivot, parallels before and after
+ * a pivot, one in the other, `escalate` and `continue`.
+ */
 const everyVerb = saga('every verb', {
   ...{ input: typed<Purchase>(), key: ({ input }: { input: Purchase }) => input.orderId, within: '2h' },
 })
@@ -302,6 +305,13 @@ const everyVerb = saga('every verb', {
         other: inner.step('twice', checkAddress, ({ zone }) => ({ address: zone.zone })),
       })),
   }))
+  .forEach(
+    'spares',
+    ({ input }) => input.lines,
+    reserveStock,
+    ({ item }) => ({ lines: [item] }),
+    released,
+  )
   .pivot('capture', capturePayment, ({ payment }) => ({ paymentId: payment.paymentId }))
   .waitFor('release', approved, { within: '1h', otherwise: 'escalate' })
   .step('courier', bookCourier, ({ input }) => ({ address: input.address }))
@@ -310,6 +320,41 @@ const everyVerb = saga('every verb', {
       onFailed: 'continue',
     }),
     seller: branch.step('notice', sendEmail, ({ input }) => ({ to: input.address, template: 'shipped' })),
+  }));
+
+/** Lists on both sides of a pivot: some at a time, all at once, and two beside each other with both ways on. */
+const everyList = saga('every list', {
+  ...{ input: typed<Purchase>(), key: ({ input }: { input: Purchase }) => input.orderId, within: '2h' },
+})
+  .forEach(
+    'stocks',
+    () => ['a', 'b', 'c'],
+    reserveStock,
+    ({ item }) => ({ lines: [item] }),
+    {
+      ...released,
+      concurrency: 2,
+    },
+  )
+  .pivot('capture', capturePayment, ({ stocks }) => ({ paymentId: stocks.map(({ reservationId: id }) => id).join() }))
+  .parallel('send', (branch) => ({
+    carrier: branch.forEach(
+      'parcels',
+      ({ stocks }) => stocks.slice(1),
+      bookCourier,
+      ({ item, index }) => ({
+        address: `${item.reservationId} ${index}`,
+      }),
+    ),
+    mail: branch.forEach(
+      'mails',
+      () => ['a', 'b'],
+      sendEmail,
+      ({ item }) => ({ to: item, template: 'shipped' }),
+      {
+        ...({ onFailed: 'continue', concurrency: 1 } as const),
+      },
+    ),
   }));
 
 describe('every path of a saga', () => {
@@ -356,6 +401,16 @@ describe('every path of a saga', () => {
         ],
       },
       ['every verb.customs.customs choice', 'every verb.customs.done'],
+    ],
+    [
+      'a chain of every list',
+      {
+        machine: sagaMachine(everyList),
+        input: { input: order },
+        ends: { 'stock.reserve': [{ output: { reservationId: 'r-1' } }, { error: { code: 'out_of_stock' } }] },
+        events: [...ended, ...verdicts('parcels[0]'), ...verdicts('parcels[1]')],
+      },
+      [],
     ],
   ])('leads %s to the same state, wherever it crashes', (name, chart, passed) => {
     const replay = reportedReplay(name, chart);

@@ -13,6 +13,7 @@ import type { Saga } from '../../src/define/saga-flow.ts';
 import { typed } from '../../src/define/schema.ts';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { operationFailed } from '../../src/domain/operation-failed.ts';
+import { structuralHash } from '../../src/kernel/hash.ts';
 import { type Kernel, kernelOf, type Turn } from '../../src/kernel/kernel.ts';
 import { lintMachine } from '../../src/kernel/lint.ts';
 import { nodesOf, transitionsOf } from '../../src/kernel/nodes.ts';
@@ -375,6 +376,155 @@ describe('a refusal after the pivot', () => {
 
     expect(heard).toEqual([false, false, true]);
     expect(instance.at).toEqual({ tell: { buyer: 'email', seller: 'done' } });
+  });
+});
+
+describe('a forEach', () => {
+  const lines = ({ input }: { input: Order }) => input.lines;
+  const sending = saga('sending', options)
+    .forEach('stocks', lines, reserveStock, ({ item }) => ({ lines: [item] }), { ...released, concurrency: 1 })
+    .pivot('capture', capturePayment, () => ({ paymentId: 'p' }))
+    .forEach('parcels', lines, bookCourier, ({ item, index }) => ({ address: `${item} ${index}` }))
+    .forEach('mails', lines, sendEmail, ({ item }) => ({ to: item, template: 'paid' }), { onFailed: 'continue' });
+  const machine = sagaMachine(sending);
+  const sold = () =>
+    ['stocks[0]', 'stocks[1]', 'capture'].reduce((at, step) => at.succeeds(step), new Instance(sending));
+
+  test('is one state with these arrows and no other, whatever the number of items', () => {
+    expect(arrowsOf(machine).filter((arrow) => !/^(capture|compensating) /.test(arrow))).toEqual([
+      'stocks -->  : * done [stock.reserve of stocks] / keepItem / beginItems',
+      'stocks --> compensating : * refused [stock.reserve of stocks]',
+      'stocks --> compensating : saga.cancelled',
+      'stocks --> compensating : saga.timedOut',
+      'stocks --> capture :  [haveEnded]',
+      'parcels -->  : * done [courier.book of parcels] / keepItem / beginItems',
+      'parcels -->  : * refused [courier.book of parcels] / refuseItem / beginItems',
+      'parcels -->  : verdict.given [saysItemSucceeded] / keepItemVerdict / beginItems',
+      'parcels -->  : verdict.given [saysItemNotApplied] / keepItemVerdict / beginItems',
+      'parcels --> mails :  [haveEnded]',
+      'parcels --> parcels failed :  [needPerson]',
+      'parcels failed --> parcels : verdict.given [saysItemSucceeded] / keepItemVerdict',
+      'parcels failed --> parcels : verdict.given [saysItemNotApplied] / keepItemVerdict',
+      'mails -->  : * done [email.send of mails] / keepItem / beginItems',
+      'mails -->  : * refused [email.send of mails] / endItem / beginItems',
+      'mails --> succeeded :  [haveEnded]',
+    ]);
+  });
+
+  test('says what it is for', () => {
+    const { stocks, parcels, 'parcels failed': failed, mails } = machine.states;
+
+    expect([stocks, parcels, failed, mails].map((state) => state?.description)).toEqual([
+      'stock.reserve for each of stocks, 1 at a time; taken back by stock.release',
+      'courier.book for each of parcels, all at once; without it the saga waits',
+      'courier.book was refused, and there is no way back: a person decides about each item.',
+      'email.send for each of mails, all at once; without it the saga goes on',
+    ]);
+  });
+
+  test('has nothing in it that a row could not carry: a guard keeps its wildcards to its own items', () => {
+    const findings = lintMachine(machine).map(({ code, state }) => `${code} in ${state}`);
+
+    expect(new Set(findings)).toEqual(
+      new Set(['stocks', 'parcels', 'mails'].map((state) => `wildcard-handler in sending.${state}`)),
+    );
+  });
+
+  test('is another structure with another operation, and the same with another number at once', () => {
+    const zones = (operation: typeof checkAddress, concurrency: number) =>
+      saga('zones', options).forEach('zones', lines, operation, ({ item }) => ({ address: item }), { concurrency });
+    const hash = (definition: Saga) => structuralHash(sagaMachine(definition));
+    const other = saga('zones', options).forEach('zones', lines, bookCourier, ({ item }) => ({ address: item }), {
+      compensate: { none: 'x' },
+    });
+
+    expect(hash(zones(checkAddress, 2))).toBe(hash(zones(checkAddress, 3)));
+    expect(hash(other)).not.toBe(hash(zones(checkAddress, 2)));
+  });
+
+  test('begins as many as it says, and each gets its item, its index and what is known', () => {
+    const instance = new Instance(sending);
+    const began = [instance.began, instance.succeeds('stocks[0]').began];
+    instance.succeeds('stocks[1]');
+
+    expect(began).toEqual([
+      [['stocks[0]', 'stock.reserve', { lines: ['a'] }]],
+      [['stocks[1]', 'stock.reserve', { lines: ['b'] }]],
+    ]);
+    expect(instance.at).toBe('capture');
+    expect(instance.succeeds('capture').began).toEqual([
+      ['parcels[0]', 'courier.book', { address: 'a 0' }],
+      ['parcels[1]', 'courier.book', { address: 'b 1' }],
+    ]);
+  });
+
+  test.each(['saga.cancelled', 'saga.timedOut', 'a refusal'])('leaves what is under way at %s', (why) => {
+    const all = saga('all', options).forEach('zones', lines, checkAddress, ({ item }) => ({ address: item }));
+    const instance = new Instance(all);
+
+    if (why === 'a refusal') instance.isRefused('zones[0]');
+    else instance.hears({ type: why });
+
+    const left = why === 'a refusal' ? ['zones[1] left'] : ['zones[0] left', 'zones[1] left'];
+    expect(instance.began).toEqual([...left, ['compensate', 'compensate', undefined]]);
+    expect(Object.keys(instance.row.children)).toEqual(['compensate']);
+  });
+
+  test('asks a person once the others have ended, and takes again what was not applied', () => {
+    const instance = sold().isRefused('parcels[0]');
+    const meanwhile = instance.at;
+    instance.succeeds('parcels[1]');
+    const asked = instance.at;
+
+    const heard = ['parcels', 'parcels[1]', 'parcels[2]', 'mails[0]'].map((step) =>
+      instance.hears({ ...notApplied, step }),
+    );
+    instance.hears({ ...notApplied, step: 'parcels[0]' });
+
+    expect([meanwhile, asked, instance.at]).toEqual(['parcels', 'parcels failed', 'parcels']);
+    expect(heard).toEqual([false, false, false, false]);
+    expect(instance.began).toEqual([['parcels[0]', 'courier.book', { address: 'a 0' }]]);
+    expect(instance.row.children['parcels[0]']?.generation).toBe(2);
+    expect(instance.succeeds('parcels[0]').at).toBe('mails');
+  });
+
+  test('hears of a person about one item while another is under way', () => {
+    const instance = sold().isRefused('parcels[0]');
+
+    expect(instance.hears({ ...stated({ tracking: 'by hand' }), step: 'parcels[0]' })).toBe(true);
+    instance.succeeds('parcels[1]', { tracking: 't' }).isRefused('mails[1]').succeeds('mails[0]', { messageId: 'm' });
+
+    expect(instance.row.output).toEqual({
+      ...{ stocks: [{ id: 'stocks[0]' }, { id: 'stocks[1]' }], capture: { id: 'capture' } },
+      ...{ parcels: [{ tracking: 'by hand' }, { tracking: 't' }], mails: [{ messageId: 'm' }, undefined] },
+    });
+  });
+
+  test('of several that were refused, a person must say which', () => {
+    const instance = sold().isRefused('parcels[0]').isRefused('parcels[1]');
+
+    const nameless = instance.hears(notApplied);
+    instance.hears({ ...stated('a'), step: 'parcels[1]' });
+
+    expect(nameless).toBe(false);
+    expect(instance.at).toBe('parcels failed');
+    expect(instance.hears(stated('b'))).toBe(true);
+    expect(instance.at).toEqual('mails');
+  });
+
+  test('runs live, with the actors that a designer provides', async () => {
+    const scripted = (output: object) => fromPromise(async () => output);
+    const actors = {
+      ...{ 'stock.reserve': scripted({ reservationId: 'r' }), 'payment.capture': scripted({ captureId: 'c' }) },
+      ...{ 'courier.book': scripted({ tracking: 't' }), 'email.send': scripted({ messageId: 'm' }) },
+    };
+
+    const ended = await waitFor(
+      createActor(machine.provide({ actors }), { input: { input: order } }).start(),
+      ({ status }) => status === 'done',
+    );
+
+    expect(ended.output).toMatchObject({ parcels: [{ tracking: 't' }, { tracking: 't' }], mails: [{}, {}] });
   });
 });
 

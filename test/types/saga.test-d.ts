@@ -192,6 +192,67 @@ describe('a step', () => {
     expectTypeOf<Extract<Cause, { step: 'count' }>>().toBeNever();
   });
 
+  test('after a forEach sees the outputs in the order of the items', () => {
+    const late = begin
+      .forEach(
+        'parcels',
+        ({ input }) => input.lines,
+        authorisePayment,
+        ({ item, index, input }) => {
+          expectTypeOf(item).toEqualTypeOf<string>();
+          expectTypeOf(index).toEqualTypeOf<number>();
+          return { orderId: input.orderId + item, amount: index };
+        },
+        { concurrency: 4, atMost: 200 },
+      )
+      .pivot('capture', capturePayment, ({ parcels }) => {
+        expectTypeOf(parcels).toEqualTypeOf<readonly { paymentId: string }[]>();
+        return { paymentId: parcels[0]?.paymentId ?? '' };
+      })
+      .forEach(
+        'trips',
+        ({ parcels }) => parcels,
+        bookCourier,
+        ({ item }) => ({ address: item.paymentId }),
+      )
+      .forEach(
+        'mails',
+        ({ input }) => input.lines,
+        sendEmail,
+        ({ item }) => ({ to: item, template: 'paid' }),
+        {
+          onFailed: 'continue',
+        },
+      );
+
+    expectTypeOf<TypesOf<typeof late>['output']>().toEqualTypeOf<{
+      readonly parcels: readonly { paymentId: string }[];
+      readonly capture: { captureId: string };
+      readonly trips: readonly { tracking: string }[];
+      readonly mails: readonly ({ messageId: string } | undefined)[];
+    }>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<
+      | SagaCause<'parcels', 'card_declined' | LibraryCode>
+      | SagaCause<'capture', 'expired' | LibraryCode>
+      | SagaCause<null, SagaCode>
+    >();
+  });
+
+  test('for each item in a branch sees what came before, and has an inverse of its own', () => {
+    const both = begin.step('zone', checkAddress, address).parallel('prepare', (branch) => ({
+      goods: branch.forEach(
+        'stocks',
+        ({ input }) => input.lines.map((line) => ({ line })),
+        reserveStock,
+        ({ item, zone }) => ({ lines: [item.line, zone.zone] }),
+        { compensate: { operation: releaseStock, input: ({ output }) => ({ reservationId: output.reservationId }) } },
+      ),
+      money: branch.step('payment', authorisePayment, pay),
+    }));
+
+    expectTypeOf<TypesOf<typeof both>['output']['stocks']>().toEqualTypeOf<readonly { reservationId: string }[]>();
+  });
+
   test('after a sleep sees what was there before it, as the sleep does', () => {
     const late = fulfilment
       .sleep('rest', ({ input, payment }) => input.lines.length + payment.paymentId.length)
@@ -570,6 +631,59 @@ describe('what does not compile around steps', () => {
     // @ts-expect-error a lock is one or more names
     saga('locked', { ...options, lock: ({ input }) => input.orderId });
     expectTypeOf(send).toBeFunction();
+  });
+
+  test('a forEach over no list, with a wrong input, or without a way back', () => {
+    const lines = ({ input }: { input: Order }) => input.lines;
+    const toLine = ({ item }: { item: string }) => ({ address: item });
+    begin.forEach(
+      'zones',
+      // @ts-expect-error an order is no list
+      ({ input }) => input,
+      checkAddress,
+      () => ({ address: '' }),
+    );
+    begin.forEach(
+      'zones',
+      // @ts-expect-error a list may not be waited for
+      async ({ input }) => input.lines,
+      checkAddress,
+      () => ({ address: '' }),
+    );
+    // @ts-expect-error a function is not an operation
+    begin.forEach('zones', lines, async () => succeeded(1), toLine);
+    // @ts-expect-error a saga is not an operation
+    begin.forEach('zones', lines, fulfilment, toLine);
+    // @ts-expect-error city is not a member
+    begin.forEach('zones', lines, checkAddress, ({ item }) => ({ address: item, city: 'x' }));
+    // @ts-expect-error an address is a text
+    begin.forEach('zones', lines, checkAddress, ({ index }) => ({ address: index }));
+    // @ts-expect-error a line has no zone
+    begin.forEach('zones', lines, checkAddress, ({ item }) => ({ address: item.zone }));
+    // @ts-expect-error what each leaves behind is not there yet
+    begin.forEach('zones', lines, checkAddress, ({ zones }) => ({ address: zones }));
+    // @ts-expect-error neither the operation nor the step says how it is taken back
+    begin.forEach('stocks', lines, reserveStock, ({ item }) => ({ lines: [item] }));
+    // @ts-expect-error nor do these options
+    begin.forEach('stocks', lines, reserveStock, ({ item }) => ({ lines: [item] }), { concurrency: 2 });
+    // @ts-expect-error how many is a number
+    begin.forEach('zones', lines, checkAddress, toLine, { concurrency: 'two' });
+    // @ts-expect-error how many is a number
+    begin.forEach('zones', lines, checkAddress, toLine, { atMost: '200' });
+    // @ts-expect-error there is no such option
+    begin.forEach('zones', lines, checkAddress, toLine, { atOnce: 2 });
+    // @ts-expect-error up to the pivot a refusal takes everything back
+    begin.forEach('zones', lines, checkAddress, toLine, { onFailed: 'continue' });
+    // @ts-expect-error after the pivot nothing is taken back
+    fulfilment.forEach('late', lines, reserveStock, ({ item }) => ({ lines: [item] }), released);
+    // @ts-expect-error a step has that name
+    fulfilment.forEach('payment', lines, bookCourier, toLine);
+    // @ts-expect-error each item has that name
+    begin.forEach('item', lines, checkAddress, toLine);
+    fulfilment
+      .forEach('late', lines, bookCourier, toLine, { onFailed: 'continue' })
+      // @ts-expect-error one that failed has left nothing behind
+      .output(({ late }) => late.map(({ tracking }) => tracking));
   });
 
   test('a choose that picks what is no branch, sees too much, or has a pivot', () => {

@@ -339,7 +339,7 @@ export class SagaWatch {
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
-      if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings);
+      if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings, wasOf);
     }
     const undoing = changed.filter((booking) => booking.undoes !== null && wasOf(booking) === null);
     for (const inverse of undoing) this.#inverseBegun(row, stored, inverse, bookings);
@@ -377,6 +377,7 @@ export class SagaWatch {
     stored: Stored,
     { step, subject }: Booking,
     bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
   ): void {
     if (was !== null && (was.compensation !== null || was.isTerminated)) {
       this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
@@ -389,6 +390,8 @@ export class SagaWatch {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
         last?.row.state === 'succeeded' ||
+        // One turn can hear what leads on to it, and a word that has everything taken back.
+        (last !== undefined && wasOf(last)?.state === 'succeeded') ||
         endOfJoinedIn(stored, earlier.name) === 'succeeded' ||
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
@@ -811,9 +814,11 @@ export class SagaWatch {
     const remembered = this.#of(row);
     // One turn takes every word that waits, and the next one finds what the one before has made.
     let isEnded = false;
+    let isLedOn = false;
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
-      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, row, stored);
+      isLedOn ||= said.kind === 'signal' && said.accepted === true;
+      if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, isLedOn, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         isEnded = true;
@@ -839,7 +844,7 @@ export class SagaWatch {
     }
   }
 
-  #noteTakeBack(accepted: boolean, isEnded: boolean, row: KeptSaga, stored: Stored): void {
+  #noteTakeBack(accepted: boolean, isEnded: boolean, isLedOn: boolean, row: KeptSaga, stored: Stored): void {
     const { tally } = this.#course;
     const remembered = this.#of(row);
     const before = this.#before.get(keyOf(row))?.state ?? null;
@@ -851,9 +856,11 @@ export class SagaWatch {
         this.#wrong('I10', `${labelOf(row)} is ${before}, and not taken back`);
       return;
     }
-    if (state === 'succeeded' || state === 'terminated') {
+    // What was said before, in the same turn, may have led it to its end.
+    const isOver = isLedOn && stored.compensation?.cause.code === 'requested';
+    if (state === 'succeeded' || state === 'terminated' || isOver) {
       remembered.isTakenBackAtWord = true;
-      tally.met(`saga: taken back at a person’s word after it was ${state}`);
+      tally.met(`saga: taken back at a person’s word after it was ${isOver ? 'succeeded' : state}`);
     } else if (stored.compensation !== null && stored.compensation.cause.code !== 'requested') {
       remembered.isTakenBackInPart = true;
     } else if (!remembered.isTakenBackAtWord && state !== 'compensated')

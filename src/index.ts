@@ -41,6 +41,7 @@ export type {
 } from './orchestrator/orchestrator.ts';
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { SagaRun, StoryRecord } from './orchestrator/saga-run.ts';
+export type { VersionInFlight } from './orchestrator/versions.ts';
 export type { Logger } from './ports/logger.ts';
 export type { RecordKind, Store, Transaction } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

@@ -64,6 +64,7 @@ import { newSaga, sagaFrom } from './saga.ts';
 import { type SagaRun, sagaRunOf } from './saga-run.ts';
 import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
+import { refuseOlder, type VersionInFlight, versionsOf } from './versions.ts';
 import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
@@ -163,7 +164,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous submissions of
    * one identity exactly one is executed and the others get the same run. Rejects before anything is written: with
    * INPUT_INVALID, with DEFINITION_INVALID when the saga makes of a sound input none that its first step can be given,
-   * and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
+   * or is registered in a newer version too (older ones are there for what is under way), and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
@@ -213,6 +214,13 @@ export interface Operator<Fixed extends boolean = boolean> {
   escalatedSagas(
     options?: PageOf<Pick<EscalatedSaga, 'tenant' | 'id' | 'since'>, Fixed>,
   ): Promise<readonly EscalatedSaga[]>;
+  /**
+   * The versions of sagas: how many run in each, and whether this process can run it. What runs in one that no process
+   * has waits. With a fixed tenant only that tenant's.
+   */
+  versions(
+    options?: Fixed extends true ? { readonly tenant?: never } : { readonly tenant?: string },
+  ): Promise<readonly VersionInFlight[]>;
   /**
    * Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. Of one whose inverse was
    * refused, or could not be begun, a person says that they took it back by hand, or that it is left standing.
@@ -563,6 +571,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   ): Promise<Submitted> {
     const saga = sagas.get(sagaLabel(given));
     if (saga === undefined || saga.definition !== given) throw definitionMissing(given.name, saga !== undefined);
+    refuseOlder(saga, { sagas });
     const { ref, birth, input } = await acceptSaga(saga, tenantOf(perCall), submitted);
     return {
       ...newSaga(saga, ref, birth, input, operationKernel),
@@ -642,6 +651,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       async escalatedSagas(query = {}) {
         await ready('operator.escalatedSagas');
         return escalatedSagasOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
+      },
+      async versions(query = {}) {
+        await ready('operator.versions');
+        return versionsOf(store, { sagas }, options.tenant ?? query.tenant ?? null);
       },
       async resolve(id, outcome, { ...decision }) {
         const said = decreed(id, outcome);

@@ -261,6 +261,7 @@ function turnOf(
     ...{ tenant, id, turn: as.turn, owner: as.owner, generation: as.generation },
     ...{ state: made.state, reason: made.reason, dues, output: wrapped(made.output) },
     snapshot: toStoredCourse(made.course, before.saga, membersAfter(made, before)),
+    becomes: null,
     operations,
     timeline: rests ? as.timeline : null,
     ...{ records: made.records, takes: made.takes },

@@ -8,6 +8,7 @@ import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type { NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
 import { sagaTests } from './saga-store-suite.ts';
+import { sagaVersionTests } from './saga-version-suite.ts';
 import { birth, countPresent, fences, fresh, handing, moving, values } from './store-turns.ts';
 import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
 
@@ -1337,6 +1338,7 @@ export function storeSuite(
     });
 
     sagaTests(held, api);
+    sagaVersionTests(held, api);
   });
 }
 

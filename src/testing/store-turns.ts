@@ -82,6 +82,7 @@ export function sagaBirth(tenant: string, turn: Partial<SagaTurn> = {}, born: Pa
     dues: [],
     reason: null,
     snapshot: { value: state },
+    becomes: null,
     output: null,
     operations: [],
     timeline: null,

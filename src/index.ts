@@ -2,6 +2,7 @@
 
 export { createOrchestrator, type CreateOptions } from './create-orchestrator.ts';
 export { type AttemptContext, type LookupContext, operation, type Operation } from './define/operation.ts';
+export { type Migration, migration, type MovedSaga, type SagaStanding } from './define/migration.ts';
 export type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from './define/result.ts';
 export { saga } from './define/saga.ts';
 export type { CauseBy, SagaChain } from './define/saga-chain.ts';
@@ -28,6 +29,7 @@ export type { SagaState } from './domain/saga-state.ts';
 export type { Instruction, SignalEvent, SignalOptions, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
 export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
+export type { MigrationReport, NotMoved } from './orchestrator/migrate.ts';
 export type {
   AnyOperation,
   AnySaga,

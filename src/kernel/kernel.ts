@@ -6,6 +6,7 @@
  */
 import type { AnyStateMachine } from 'xstate';
 import { inertCopyOf } from './inert.ts';
+import { misfitOf, placed, type Placing } from './place.ts';
 import type { KernelEvent, KernelRow } from './row.ts';
 import { eventsAwaited, firstTurn, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
 
@@ -35,6 +36,13 @@ export interface Kernel {
   accepts(row: KernelRow, event: KernelEvent): boolean;
   /** The types of events that the states of this row have a transition for, whatever its guard, in chart order. */
   awaits(row: KernelRow): readonly string[];
+  /**
+   * Puts an instance into a state without leading it there; the actors that it waits for are started with the turn, and
+   * its timers armed. Throws a KernelFault for a state that the chart does not have, or does not rest in.
+   */
+  place(placing: Placing): Turn;
+  /** Why the row does not fit this chart exactly, with all that it waits for; null: it does. */
+  misfit(row: KernelRow): string | null;
   /** The tags of the states that the row is in. */
   tags(row: KernelRow): ReadonlySet<string>;
 }
@@ -69,6 +77,10 @@ export function kernelOf(machine: AnyStateMachine): Kernel {
     accepts: (row, event) => isOpenTo(row, event) && wouldTake(inert, row, event),
 
     awaits: (row) => (row.status === 'active' ? eventsAwaited(inert, row) : []),
+
+    place: (placing) => placed(inert, placing),
+
+    misfit: (row) => misfitOf(inert, row),
 
     tags: (row) => tagsOf(inert, row),
   };

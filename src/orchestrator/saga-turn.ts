@@ -27,6 +27,7 @@ import { addressed, type Asking, type Happening, type Member, type Moment, type 
 import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
+import type { MovedOn } from './moving-on.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
@@ -77,6 +78,7 @@ export interface SagaNow {
   readonly kernel: Kernel;
   readonly ref: OperationRef;
   readonly key: string;
+  readonly input: Json;
   readonly course: Course;
   readonly members: ReadonlyMap<string, Member>;
 }
@@ -84,6 +86,8 @@ export interface SagaNow {
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
 export const LOOK = 'look';
+/** Its chart was another than the one it was stored with, where it was looked at last. */
+export const CHANGED = 'changed';
 
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 const LOOK_PAUSE_MS = 5_000;
@@ -117,9 +121,18 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
   }
 }
 
-/** The turn that follows from what happened, or null when it came too late to change anything. */
-export function sagaAdvance(now: SagaNow, happening: Happening, moment: Moment): SagaAdvance | null {
+/**
+ * The turn that follows from what happened, or null when it came too late to change anything. `moved`: it goes on with
+ * another chart from this turn on, which `now` has already.
+ */
+export function sagaAdvance(
+  now: SagaNow,
+  happening: Happening,
+  moment: Moment,
+  moved: Pick<MovedOn, 'effects' | 'record'> | null = null,
+): SagaAdvance | null {
   const making = new Making(now, moment);
+  if (moved !== null) making.moveOn(moved);
   return making.takes(happening) ? making.made() : null;
 }
 
@@ -166,6 +179,14 @@ class Making {
     // A history begins with where the chart does.
     this.#moved = true;
     this.#goOn();
+  }
+
+  /** It stands where another chart has put it: what that waits for is under way already, or begins. */
+  moveOn({ effects, record }: Pick<MovedOn, 'effects' | 'record'>): void {
+    this.#records.push(recordOf('moved', record));
+    this.#moved = true;
+    this.#visited.push(this.#course.chart.value);
+    for (const effect of effects) this.#carryOut(effect, null);
   }
 
   /** False when it came too late to change anything. */
@@ -612,6 +633,8 @@ class Making {
     if (step === undefined) throw new Error(`It starts ${id}, which is none of its steps.`);
     const { name } = this.#now.saga;
     const { operation } = step;
+    const begun = this.#course.entries.find(({ isCarried, step: of }) => isCarried && of === step.step);
+    if (begun !== undefined) return this.#amend(begun.id, { actor, isCarried: false, isTold: false });
     const key =
       operation.shared && operation.options.key !== null
         ? operation.options.key({ input: acceptedNow(operation, input) })
@@ -647,7 +670,7 @@ class Making {
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
       ...{ id, ...as, shared, endOfJoined: null },
-      ...{ isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
+      ...{ isLeft: false, isTold: false, isCarried: false, compensationBegun: false, settledAs: null },
     };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }
@@ -702,6 +725,8 @@ class Making {
       if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
     }
+    // It is here, where it fits its chart: there is nothing to ask a person about any more.
+    if (name === CHANGED) return true;
     const id = Object.keys(course.chart.timers).find((timer) => chartTimer(timer) === name);
     if (id === undefined || course.isFrozen || course.fault !== null) return false;
     if (course.chart.timers[id]?.generation !== generation) return false;

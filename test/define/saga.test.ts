@@ -90,6 +90,7 @@ describe('a saga written as a chain', () => {
       options: { input, key },
       withinMs: null,
       compensation: 'reverse',
+      whenChanged: 'escalate',
       pivotStep: null,
       flow: { type: 'chain', parts: [], output: null },
     });

@@ -16,6 +16,7 @@ import {
   found,
   inconclusive,
   type Logger,
+  type Migration,
   notApplied,
   operation,
   type Orchestrator,
@@ -105,6 +106,7 @@ export interface Opening {
   readonly tenant?: string;
   readonly concurrency?: number;
   readonly logger?: Logger;
+  readonly migrations?: readonly Migration[];
   /** `false`: it is not started. */
   readonly start?: boolean;
 }
@@ -130,11 +132,15 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
   return {
     ...{ provider, clock, store, pass },
     trade: trade(provider.url, post, habits),
-    async open(definitions, { start = true, store: on = store, tenant = 'shop-1', concurrency, logger } = {}) {
+    async open(
+      definitions,
+      { start = true, store: on = store, tenant = 'shop-1', concurrency, logger, migrations } = {},
+    ) {
       const orchestrator = createOrchestrator({
         ...{ store: on, clock, random: evenChance(), definitions, tenant },
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(logger === undefined ? {} : { logger }),
+        ...(migrations === undefined ? {} : { migrations }),
       });
       all.push(orchestrator);
       if (start) await orchestrator.start();

@@ -8,24 +8,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import type { MovedSaga } from '../define/migration.ts';
-import type { Effect, Turn } from '../kernel/kernel.ts';
-import type { SagaForm } from '../ports/store.ts';
+import type { Turn } from '../kernel/kernel.ts';
 import type { Member } from './aggregate.ts';
 import { stateOf } from './row.ts';
 import type { Onward, RunnableSaga } from './runnable.ts';
 import { type Course, type Entry, outputsIn } from './saga-course.ts';
-import type { SagaNow } from './saga-turn.ts';
-
-/** A saga as it goes on with another chart, once a turn has written that. */
-export interface MovedOn {
-  readonly saga: RunnableSaga;
-  readonly course: Course;
-  /** What the chart begins where it has been put. */
-  readonly effects: readonly Effect[];
-  readonly becomes: SagaForm;
-  /** What its history says of it. */
-  readonly record: Readonly<Record<string, unknown>>;
-}
+import type { MovedOn, SagaNow } from './saga-turn.ts';
 
 /** Where a migration leads one saga: it goes on there, is left where it is, or cannot go on, and why. */
 export type Moving = { readonly moved: MovedOn } | { readonly left: true } | { readonly why: string };

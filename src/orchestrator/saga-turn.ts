@@ -20,14 +20,13 @@ import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/
 import { isLibraryEvent } from '../kernel/lint-saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
-import type { Birth, Handover, NewRecord, OperationRef, OperationRow } from '../ports/store.ts';
+import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SagaForm } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
-import type { MovedOn } from './moving-on.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga, SagaStep } from './runnable.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
@@ -81,6 +80,17 @@ export interface SagaNow {
   readonly input: Json;
   readonly course: Course;
   readonly members: ReadonlyMap<string, Member>;
+}
+
+/** A saga as it goes on with another chart, once a turn has written that. */
+export interface MovedOn {
+  readonly saga: RunnableSaga;
+  readonly course: Course;
+  /** What the chart begins where it has been put. */
+  readonly effects: readonly Effect[];
+  readonly becomes: SagaForm;
+  /** What its history says of it. */
+  readonly record: Readonly<Record<string, unknown>>;
 }
 
 export const DEADLINE = 'deadline';

@@ -39,7 +39,7 @@ import { memberOf } from './alone.ts';
 import { ChangedSaga } from './changed-saga.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
-import { adoptedBy, type MovedOn, type Moving, movingOf } from './moving-on.ts';
+import { adoptedBy, type Moving, movingOf } from './moving-on.ts';
 import type { RunnableSaga } from './runnable.ts';
 import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
@@ -48,6 +48,7 @@ import {
   DEADLINE,
   FAULT,
   type MemberChange,
+  type MovedOn,
   LOOK,
   type SagaAdvance,
   sagaAdvance,
@@ -63,7 +64,7 @@ const STARTS_AT_MOST = 8;
 const FAULT_PAUSE_MS = 60_000;
 const FAULT_PAUSE_MAX_MS = 3_600_000;
 
-export class SagaAggregate implements Aggregate {
+class SagaAggregate implements Aggregate {
   readonly kind = 'saga';
   readonly startsAtMost = STARTS_AT_MOST;
   readonly #now: SagaNow;

@@ -128,6 +128,7 @@ CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since",
 CREATE INDEX "operation_saga" ON "sagacity"."operation" USING btree ("saga","tenant") WHERE "sagacity"."operation"."saga" is not null;--> statement-breakpoint
 CREATE INDEX "saga_due" ON "sagacity"."saga" USING btree ("due_at","tenant","id") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "saga_owner" ON "sagacity"."saga" USING btree ("owner") WHERE "sagacity"."saga"."owner" is not null;--> statement-breakpoint
+CREATE INDEX "saga_in_flight" ON "sagacity"."saga" USING btree ("name","version","tenant","id") WHERE "sagacity"."saga"."state" in ('in-progress', 'waiting', 'compensating', 'escalated');--> statement-breakpoint
 CREATE INDEX "saga_escalated" ON "sagacity"."saga" USING btree ("since","tenant","id") WHERE "sagacity"."saga"."state" = 'escalated';--> statement-breakpoint
 CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint

@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
   {
     number: 0,
     name: '0000_operations',
-    checksum: '915daf7457e0cdf33a45afeb4335ffd6ca4805f503e8cc072c45d20ac8dacdb3',
+    checksum: 'e80156f8af69f0b0517b60c074ffd884741e1b474d8bf9980dab026ffce8aaf4',
     sql: `CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
@@ -145,6 +145,7 @@ CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since",
 CREATE INDEX "operation_saga" ON "sagacity"."operation" USING btree ("saga","tenant") WHERE "sagacity"."operation"."saga" is not null;--> statement-breakpoint
 CREATE INDEX "saga_due" ON "sagacity"."saga" USING btree ("due_at","tenant","id") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "saga_owner" ON "sagacity"."saga" USING btree ("owner") WHERE "sagacity"."saga"."owner" is not null;--> statement-breakpoint
+CREATE INDEX "saga_in_flight" ON "sagacity"."saga" USING btree ("name","version","tenant","id") WHERE "sagacity"."saga"."state" in ('in-progress', 'waiting', 'compensating', 'escalated');--> statement-breakpoint
 CREATE INDEX "saga_escalated" ON "sagacity"."saga" USING btree ("since","tenant","id") WHERE "sagacity"."saga"."state" = 'escalated';--> statement-breakpoint
 CREATE INDEX "worker_living" ON "sagacity"."worker" USING btree ("id") WHERE "sagacity"."worker"."dead_at" is null;
 --> statement-breakpoint

@@ -2,6 +2,7 @@
 
 export { createOrchestrator, type CreateOptions } from './create-orchestrator.ts';
 export { type AttemptContext, type LookupContext, operation, type Operation } from './define/operation.ts';
+export { type Migration, migration, type MovedSaga, type SagaStanding } from './define/migration.ts';
 export type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from './define/result.ts';
 export { saga } from './define/saga.ts';
 export type { CauseBy, SagaChain } from './define/saga-chain.ts';
@@ -29,6 +30,7 @@ export { signal, type Signal } from './define/signal.ts';
 export type { Instruction, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
 export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
+export type { MigrationReport, NotMoved } from './orchestrator/migrate.ts';
 export type {
   AnyOperation,
   AnySaga,
@@ -43,6 +45,7 @@ export type {
 export type { HistoryRecord, Run, Submission } from './orchestrator/run.ts';
 export type { SagaRun, StoryRecord } from './orchestrator/saga-run.ts';
 export type { SignalEvent, SignalOptions, SignalQuestion, SignalStatus } from './orchestrator/signal.ts';
+export type { VersionInFlight } from './orchestrator/versions.ts';
 export type { Logger } from './ports/logger.ts';
 export type { RecordKind, Store, Transaction } from './ports/store.ts';
 export type { Waker } from './ports/waker.ts';

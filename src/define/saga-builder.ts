@@ -5,7 +5,7 @@
  */
 
 import { definitionInvalid } from '../domain/errors.ts';
-import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts } from './saga-flow.ts';
+import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts, WhenChanged } from './saga-flow.ts';
 import { isFunction, refuseUnless } from './option-kinds.ts';
 import {
   chooseOf,
@@ -29,6 +29,7 @@ export class SagaBuilder implements SagaParts {
   readonly options: SagaFunctions;
   readonly withinMs: number | null;
   readonly compensation: CompensationOrder;
+  readonly whenChanged: WhenChanged;
   readonly pivotStep: string | null;
   readonly flow: Chain;
 
@@ -38,6 +39,7 @@ export class SagaBuilder implements SagaParts {
     this.options = saga.options;
     this.withinMs = saga.withinMs;
     this.compensation = saga.compensation;
+    this.whenChanged = saga.whenChanged;
     this.pivotStep = pivotStep;
     this.flow = Object.freeze({ type: 'chain', parts, output: null });
     Object.freeze(this);
@@ -82,8 +84,8 @@ export class SagaBuilder implements SagaParts {
     );
     // What is not a function has been refused on the line above.
     const flow = Object.freeze({ ...this.flow, output: make as Chain['output'] });
-    const { type, name, version, options, withinMs, compensation, pivotStep } = this;
-    return Object.freeze({ type, name, version, options, withinMs, compensation, pivotStep, flow });
+    const { type, name, version, options, withinMs, compensation, whenChanged, pivotStep } = this;
+    return Object.freeze({ type, name, version, options, withinMs, compensation, whenChanged, pivotStep, flow });
   }
 
   get #place(): Place {

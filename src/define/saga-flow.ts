@@ -32,6 +32,8 @@ export interface SagaParts<Name extends string = string> {
   readonly withinMs: number | null;
   /** Inverses one after the other, in reverse order of completion, or all at once. */
   readonly compensation: CompensationOrder;
+  /** What becomes of a saga that is under way when its chart is another than it was, in the same version. */
+  readonly whenChanged: WhenChanged;
   /** The step whose success forbids compensation from then on. */
   readonly pivotStep: string | null;
   readonly flow: Chain | HandWritten;
@@ -68,6 +70,9 @@ export interface SagaFunctions {
 }
 
 export type CompensationOrder = 'reverse' | 'parallel';
+
+/** A person is asked, or it goes on with the new chart if it fits that exactly. */
+export type WhenChanged = 'escalate' | 'adopt';
 
 /** Steps in the order in which they are taken. */
 export interface Chain {

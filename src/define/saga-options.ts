@@ -11,7 +11,7 @@ import { isMachine, sourcesByStep } from './machine-steps.ts';
 import { isOperation, type Operation } from './operation.ts';
 import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { didYouMean, nearest, refuseUnknownOptions } from './option-names.ts';
-import type { CompensationOrder, HandWritten } from './saga-flow.ts';
+import type { CompensationOrder, HandWritten, WhenChanged } from './saga-flow.ts';
 import { isSchema } from './schema.ts';
 
 const required = {
@@ -23,7 +23,7 @@ const requiredByHand = {
   machine: 'an XState machine',
   operations: 'the operations by the names of its actor sources, as given to actorsFrom()',
 };
-const optional = ['version', 'within', 'compensation', 'lock'];
+const optional = ['version', 'within', 'compensation', 'lock', 'whenChanged'];
 const optionalByHand = [...optional, 'pivot', 'takesNothingBack'];
 
 /** Throws DEFINITION_INVALID unless `name` can be a name in the database. */
@@ -44,6 +44,7 @@ export interface ChosenOptions {
   readonly version?: number;
   readonly within?: Duration;
   readonly compensation?: CompensationOrder;
+  readonly whenChanged?: WhenChanged;
 }
 
 /** Those options with their defaults. Throws DEFINITION_INVALID unless all are there and of their kind. */
@@ -58,7 +59,7 @@ export function commonOf(name: string, options: ChosenOptions, byHand: boolean) 
 
   const isLock = given.lock === undefined || isFunction(given.lock);
   refuseUnless(isLock, subject, 'lock', 'a function of { input } that gives names: ({ input }) => [input.orderId]');
-  const { version = 1, within, compensation = 'reverse' } = options;
+  const { version = 1, within, compensation = 'reverse', whenChanged = 'escalate' } = options;
   if (!Number.isSafeInteger(version) || version < 1) {
     throw definitionInvalid(
       `version of ${subject.called} is ${typeof version === 'number' ? version : `a value of type ${typeof version}`}.`,
@@ -67,8 +68,9 @@ export function commonOf(name: string, options: ChosenOptions, byHand: boolean) 
     );
   }
   refuseOtherWords(`compensation of ${subject.called}`, compensation, ['reverse', 'parallel']);
+  refuseOtherWords(`whenChanged of ${subject.called}`, whenChanged, ['escalate', 'adopt']);
   const withinMs = within === undefined ? null : lastingMs(within, `within of ${subject.called}`);
-  return { version, withinMs, compensation };
+  return { version, withinMs, compensation, whenChanged };
 }
 
 /** A machine of the author's and what it works with. Throws DEFINITION_INVALID unless they can belong together. */

@@ -10,7 +10,7 @@ import type { Operation, Undo } from './operation.ts';
 import { hasType } from './operation-options.ts';
 import { SagaBuilder } from './saga-builder.ts';
 import type { SagaChain } from './saga-chain.ts';
-import type { CompensationOrder, Saga, SagaCause, SagaFunctions } from './saga-flow.ts';
+import type { CompensationOrder, Saga, SagaCause, SagaFunctions, WhenChanged } from './saga-flow.ts';
 import { type ChosenOptions, commonOf, handWrittenOf, isByHand, refuseBadSagaName } from './saga-options.ts';
 import type { Schema } from './schema.ts';
 
@@ -31,6 +31,12 @@ interface CommonOptions<Submitted, Input> {
   readonly within?: Duration;
   /** Inverses one after the other, in reverse order of completion, or all at once. Default `'reverse'`. */
   readonly compensation?: CompensationOrder;
+  /**
+   * What becomes of sagas under way when the chart has changed and the version has not. `'escalate'`: a person is asked,
+   * and it goes on where the chart is the one that it had. `'adopt'`: it goes on with the new chart if where it stands
+   * and what it waits for are there, otherwise it is escalated. Default `'escalate'`.
+   */
+  readonly whenChanged?: WhenChanged;
 }
 
 export interface SagaOptions<Submitted, Input> extends CommonOptions<Submitted, Input> {

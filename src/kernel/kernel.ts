@@ -7,6 +7,7 @@
 import type { AnyStateMachine } from 'xstate';
 import { inertCopyOf } from './inert.ts';
 import { nodesIn } from './nodes.ts';
+import { misfitOf, placed, type Placing } from './place.ts';
 import { type Chart, chartOf } from './reach.ts';
 import type { KernelEvent, KernelRow } from './row.ts';
 import { eventsAwaited, firstTurn, mightTake, nextTurn, tagsOf, type Turn, unchanged, wouldTake } from './turn.ts';
@@ -39,6 +40,13 @@ export interface Kernel {
   awaits(row: KernelRow): readonly string[];
   /** Tells whether some state that the row is in, or may yet get to, has a transition for the event, whatever its guard. */
   mayTake(row: KernelRow, event: KernelEvent): boolean;
+  /**
+   * Puts an instance into a state without leading it there; the actors that it waits for are started with the turn, and
+   * its timers armed. Throws a KernelFault for a state that the chart does not have, or does not rest in.
+   */
+  place(placing: Placing): Turn;
+  /** Why the row does not fit this chart exactly, with all that it waits for; null: it does. */
+  misfit(row: KernelRow): string | null;
   /** The tags of the states that the row is in. */
   tags(row: KernelRow): ReadonlySet<string>;
   /** Tells whether an instance with this state value, which it may have had, is in a state of that name. */
@@ -84,6 +92,10 @@ export function kernelOf(machine: AnyStateMachine): Kernel {
       chart ??= chartOf(inert);
       return mightTake(inert, chart, row, event.type);
     },
+
+    place: (placing) => placed(inert, placing),
+
+    misfit: (row) => misfitOf(inert, row),
 
     tags: (row) => tagsOf(inert, row),
 

@@ -83,7 +83,7 @@ export function isWhole(snapshot: AnyMachineSnapshot): boolean {
 }
 
 /** The same of a state value that comes from a store, against a chart that may have changed since. */
-function fits(node: AnyStateNode, value: unknown): boolean {
+export function fits(node: AnyStateNode, value: unknown): boolean {
   const children = restingChildrenOf(node);
   if (typeof value === 'string') return children.some(({ key, states }) => key === value && isEmpty(states));
   if (typeof value !== 'object' || value === null) return false;

@@ -122,7 +122,7 @@ export const unborn: KernelRow = {
 type Place = ConstructorParameters<typeof KernelFault>[0];
 
 /** Whatever the machine's own code throws is a fault of its definition. */
-function guarded<T>(place: Place, compute: () => T): T {
+export function guarded<T>(place: Place, compute: () => T): T {
   try {
     return compute();
   } catch (error) {

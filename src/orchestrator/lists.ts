@@ -5,6 +5,7 @@
 
 import { decode } from '../domain/codec.ts';
 import { inputInvalid } from '../domain/errors.ts';
+import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { EscalatedSagaRow, OperationRef, OperationRow, Store } from '../ports/store.ts';
@@ -56,7 +57,7 @@ export interface EscalatedSaga {
 }
 
 /** What a person asks a list for; `tenant` null: of every tenant. */
-interface Asked<Place> {
+export interface Asked<Place> {
   readonly tenant: string | null;
   readonly limit?: number;
   /** The last one of the page before. */
@@ -88,7 +89,7 @@ export async function escalatedSagasOf(
 }
 
 /** Rejects with INPUT_INVALID what no list can be asked for. */
-function pageOf<Place extends OperationRef>({ tenant, limit = PAGE, after = null }: Asked<Place>) {
+export function pageOf<Place extends OperationRef>({ tenant, limit = PAGE, after = null }: Asked<Place>) {
   if (tenant !== null) assertKeyText('tenant', tenant, TENANT_LENGTH_MAX);
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > PAGE_MAX) {
     throw inputInvalid(`limit is not a whole number from 1 to ${PAGE_MAX}. Ask for the rest with after.`, {
@@ -134,12 +135,22 @@ function escalatedSagaOf(row: EscalatedSagaRow): EscalatedSaga {
     reason: row.reason as EscalationReason,
     since: new Date(row.since),
     dueAt: timeOf(row.dueAt),
-    // The value of a chart is the name of a state, or an object of them.
-    states: chart.value as string | object,
+    states: valueOf(chart),
     cause: compensation?.cause ?? null,
     fault: fault?.message ?? null,
     heldBy,
   };
+}
+
+/** Where the chart of a stored saga stands. */
+export function chartValueOf(snapshot: Json): string | object {
+  // Written by `toStoredCourse`.
+  return valueOf((decode(snapshot) as Course).chart);
+}
+
+function valueOf({ value }: Course['chart']): string | object {
+  // The value of a chart is the name of a state, or an object of them.
+  return value as string | object;
 }
 
 function timeOf(ms: number | null): Date | null {

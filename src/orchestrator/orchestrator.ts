@@ -19,6 +19,7 @@ import type { Json } from '../domain/json.ts';
 import { isSettled } from '../domain/operation-state.ts';
 import type { NotApplied, Settling, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
+import type { Migration } from '../define/migration.ts';
 import type { Operation } from '../define/operation.ts';
 import type { CodeOf, OutputOf } from '../define/result.ts';
 import type { SagaParts } from '../define/saga-flow.ts';
@@ -29,7 +30,7 @@ import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, SagaVersion, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
+import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Wake, Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
@@ -57,7 +58,8 @@ import {
 import { Driver } from './driver.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
-import { registered, type Registry, sagaLabel } from './runnable.ts';
+import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
+import { registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
 import { newSaga, sagaFrom } from './saga.ts';
 import { type SagaRun, sagaRunOf } from './saga-run.ts';
 import {
@@ -72,6 +74,7 @@ import {
 } from './signal.ts';
 import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
+import { refuseOlder, type VersionInFlight, versionsOf } from './versions.ts';
 import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
@@ -80,6 +83,11 @@ export interface OrchestratorOptions {
   readonly store: Store;
   /** Everything that is submitted here; the operations of sagas, and inverses, are found by themselves. */
   readonly definitions: readonly (AnyOperation | AnySaga)[];
+  /**
+   * How sagas that are under way in an older version go on in a newer one: each with its next turn, here. The older version
+   * need not be among the definitions.
+   */
+  readonly migrations?: readonly Migration[];
   /** Fixes the tenant of every call. Without it each call names its own. */
   readonly tenant?: string;
   /** Attempts and look-ups carried out at once. Default 32. */
@@ -171,7 +179,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous submissions of
    * one identity exactly one is executed and the others get the same run. Rejects before anything is written: with
    * INPUT_INVALID, with DEFINITION_INVALID when the saga makes of a sound input none that its first step can be given,
-   * and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
+   * or is registered in a newer version too (older ones are there for what is under way), and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
@@ -236,6 +244,22 @@ export interface Operator<Fixed extends boolean = boolean> {
     options?: PageOf<Pick<EscalatedSaga, 'tenant' | 'id' | 'since'>, Fixed>,
   ): Promise<readonly EscalatedSaga[]>;
   /**
+   * The versions of sagas: how many run in each, and whether this process can run it. What runs in one that no process
+   * has waits. With a fixed tenant only that tenant's.
+   */
+  versions(
+    options?: Fixed extends true ? { readonly tenant?: never } : { readonly tenant?: string },
+  ): Promise<readonly VersionInFlight[]>;
+  /**
+   * What a registered migration makes of the sagas that are under way in the version that it leads from, a page at a time.
+   * With `dryRun` nothing is written. Without it, those that it moves are told to: they need not wait for what they would
+   * have done next. Rejects with DEFINITION_INVALID for one that is not registered here.
+   */
+  migrate(
+    migration: Migration,
+    options?: PageOf<Pick<NotMoved, 'tenant' | 'id'>, Fixed> & { readonly dryRun?: boolean },
+  ): Promise<MigrationReport>;
+  /**
    * Settles an escalated operation, or grants it one more attempt with `notApplied(reason)`. Of one whose inverse was
    * refused, or could not be begun, a person says that they took it back by hand, or that it is left standing.
    */
@@ -292,9 +316,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const { store } = options;
   const { clock, random, waker, caller } = ports;
   const logger = harmless(options.logger ?? silentLogger);
-  const { operations: definitions, sagas } = registered(options.definitions);
+  const registry = registered(options.definitions, options.migrations);
+  const { operations: definitions, sagas } = registry;
   const actions = [...definitions.keys()];
-  const served = [...sagas.values()].map(({ name, version }) => ({ name, version }));
+  const served = [...sagas.values()].map(servedAs);
   const sweepEveryMs = pauseMs(options.sweepEvery ?? '1s', 'sweepEvery');
   const heartbeat = {
     everyMs: pauseMs(options.heartbeat?.every ?? '5s', 'heartbeat.every'),
@@ -317,7 +342,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   );
   const driver: Driver = new Driver({
     ...{ store, waker, clock, random, caller, logger, slots, watchers, worker },
-    aggregateFrom: (row) => aggregateFrom(row, { operations: definitions, sagas }),
+    aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
     onBacklog() {
       moreIsDue = true;
@@ -585,6 +610,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   ): Promise<Submitted> {
     const saga = sagas.get(sagaLabel(given));
     if (saga === undefined || saga.definition !== given) throw definitionMissing(given.name, saga !== undefined);
+    refuseOlder(saga, registry);
     const { ref, birth, input } = await acceptSaga(saga, tenantOf(perCall), submitted);
     return {
       ...newSaga(saga, ref, birth, input, operationKernel),
@@ -679,6 +705,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         await ready('operator.escalatedSagas');
         return escalatedSagasOf(store, { ...query, tenant: options.tenant ?? query.tenant ?? null });
       },
+      async versions(query = {}) {
+        await ready('operator.versions');
+        return versionsOf(store, registry, options.tenant ?? query.tenant ?? null);
+      },
+      async migrate(migration, query = {}) {
+        await ready('operator.migrate');
+        const asked = { ...query, tenant: options.tenant ?? query.tenant ?? null };
+        return migrateSagas({ store, clock, driver, registry, kernel: operationKernel }, migration, asked);
+      },
       async resolve(id, outcome, { ...decision }) {
         const said = decreed(id, outcome);
         await ready('operator.resolve');
@@ -745,6 +780,12 @@ function concurrencyOf(given = 32): number {
     'concurrency is not a whole number of at least 1.',
     'Write how many attempts may run at once.',
   );
+}
+
+/** What it can go on from: the chart that it has, or any, where it moves sagas on or adopts what has changed. */
+function servedAs({ name, version, hash, onward, definition }: RunnableSaga): ServedSaga {
+  const isBound = onward === null && definition.whenChanged === 'escalate';
+  return { name, version, ...(isBound ? { hash } : {}) };
 }
 
 /** Makes an aggregate of what is stored. Throws when this version cannot read it. */

@@ -4,6 +4,7 @@
  */
 
 import { definitionInvalid } from '../domain/errors.ts';
+import { isMigration, type Migration } from '../define/migration.ts';
 import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
 import type { Chain, HandWritten, Part, Saga } from '../define/saga-flow.ts';
@@ -16,6 +17,7 @@ import { lintMachine } from '../kernel/lint.ts';
 import { lintNames, lintSaga } from '../kernel/lint-saga.ts';
 import { stepsOf } from '../kernel/steps.ts';
 import { isBuilder } from '../kernel/nodes.ts';
+import type { SagaVersion } from '../ports/store.ts';
 
 /** A saga that can be driven. */
 export interface RunnableSaga {
@@ -25,6 +27,8 @@ export interface RunnableSaga {
   /** The structure of its chart. */
   readonly hash: string;
   readonly kernel: Kernel;
+  /** How what is under way in it is moved on to a later version; null: it ends in this one. */
+  readonly onward: Onward | null;
   /** Made by the builder: its chart takes cancellations and deadlines itself, and its context is known. */
   readonly isChain: boolean;
   /** By the id of the actor that waits for it; for the items of a forEach see {@link stepBy}. */
@@ -33,6 +37,12 @@ export interface RunnableSaga {
   readonly waits: readonly string[];
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
   readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
+}
+
+/** A registered migration. */
+export interface Onward {
+  readonly to: RunnableSaga;
+  readonly move: Migration['move'];
 }
 
 export interface SagaStep {
@@ -62,8 +72,11 @@ export function sagaLabel({ name, version }: { readonly name: string; readonly v
   return `${name}@${version}`;
 }
 
-/** The definitions by name, with everything they name themselves; two different ones of one name are refused. */
-export function registered(given: readonly unknown[]): Registry {
+/**
+ * The definitions by name, with everything they name themselves; two different ones of one name are refused. The version
+ * that a migration leads from is there with it, and only for what is under way.
+ */
+export function registered(given: readonly unknown[], migrations: readonly unknown[] = []): Registry {
   const operations = new Map<string, Operation>();
   const sagas = new Map<string, RunnableSaga>();
   const registerOperation = (definition: Operation): void => {
@@ -110,7 +123,39 @@ export function registered(given: readonly unknown[]): Registry {
       );
     }
   }
+  const leading = migrations.map((migration) => {
+    if (isMigration(migration)) return migration;
+    throw definitionInvalid('migrations holds something that is no migration.', 'List what migration() returned.');
+  });
+  // The latest first: what one leads to is there by then, with where that is moved on to.
+  for (const { from, to, move } of leading.toSorted((a, b) => b.from.version - a.from.version)) {
+    const target = sagas.get(sagaLabel(to));
+    if (target?.definition !== to) throw unregistered(from, to, target !== undefined);
+    registerSaga(from);
+    const leaving = sagas.get(sagaLabel(from));
+    if (leaving === undefined) continue;
+    if (leaving.onward !== null) throw twofold(from, [leaving.onward.to, to]);
+    sagas.set(sagaLabel(from), { ...leaving, onward: { to: target, move } });
+  }
   return { operations, sagas };
+}
+
+function unregistered(from: Saga, to: Saga, isOther: boolean) {
+  return definitionInvalid(
+    `The migration of saga ${from.name} from version ${from.version} leads to version ${to.version}, ` +
+      (isOther ? 'of which another definition is registered.' : 'which is not registered.'),
+    'Add the definition that it leads to, the same object, to createOrchestrator({ definitions }).',
+    { saga: from.name, from: from.version, to: to.version },
+  );
+}
+
+function twofold({ name, version }: Saga, targets: readonly SagaVersion[]) {
+  const to = targets.map((target) => target.version);
+  return definitionInvalid(
+    `Two migrations of saga ${name} lead from version ${version}: to ${to.join(' and to ')}.`,
+    'Register one of them: where a saga goes on must not depend on which is asked first.',
+    { saga: name, from: version, to },
+  );
 }
 
 function runnable(definition: Saga): RunnableSaga {
@@ -122,6 +167,7 @@ function runnable(definition: Saga): RunnableSaga {
     ...{ definition, name, version, steps },
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
+    onward: null,
     isChain: flow.type === 'chain',
     waits: flow.type === 'chain' ? waitsIn(flow.parts) : [],
     actions: actionsOf(machine),

@@ -33,6 +33,8 @@ export interface Entry {
   readonly shared: { readonly fingerprint: string } | null;
   /** How the operation of another ended that it has joined; null: it is its own, or that is not known yet. */
   readonly endOfJoined: 'succeeded' | 'failed' | null;
+  /** It was begun in an earlier version: where the chart comes to its step, it is not begun again. */
+  readonly isCarried: boolean;
   /** Its place in the order in which operations settled; null: it has not. */
   readonly settledAs: number | null;
 }
@@ -145,7 +147,10 @@ function withoutKnown({ outputs, items }: ChainContext, course: Course, members:
 }
 
 /** The outputs by step of what the chart has been told that it succeeded. */
-function outputsIn({ entries }: Course, members: ReadonlyMap<string, Member>): Readonly<Record<string, unknown>> {
+export function outputsIn(
+  { entries }: Course,
+  members: ReadonlyMap<string, Member>,
+): Readonly<Record<string, unknown>> {
   const told = entries.flatMap(({ id, step, isTold, undoes }) => {
     const member = members.get(id);
     if (!isTold || undoes !== null || member === undefined) return [];

@@ -22,7 +22,7 @@ import { isLibraryEvent } from '../domain/library-event.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
 import { TooManyItems } from '../../machines/saga-items.ts';
-import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SignalChange } from '../ports/store.ts';
+import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SagaForm, SignalChange } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
@@ -90,13 +90,27 @@ export interface SagaNow {
   readonly kernel: Kernel;
   readonly ref: OperationRef;
   readonly key: string;
+  readonly input: Json;
   readonly course: Course;
   readonly members: ReadonlyMap<string, Member>;
+}
+
+/** A saga as it goes on with another chart, once a turn has written that. */
+export interface MovedOn {
+  readonly saga: RunnableSaga;
+  readonly course: Course;
+  /** What the chart begins where it has been put. */
+  readonly effects: readonly Effect[];
+  readonly becomes: SagaForm;
+  /** What its history says of it. */
+  readonly record: Readonly<Record<string, unknown>>;
 }
 
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
 export const LOOK = 'look';
+/** Its chart was another than the one it was stored with, where it was looked at last. */
+export const CHANGED = 'changed';
 /** The first event that is kept expires. */
 export const EXPIRY = 'expiry';
 
@@ -135,9 +149,18 @@ export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unkno
   }
 }
 
-/** The turn that follows from what happened, or null when it came too late to change anything. */
-export function sagaAdvance(now: SagaNow, happening: Happening, moment: Moment): SagaAdvance | null {
+/**
+ * The turn that follows from what happened, or null when it came too late to change anything. `moved`: it goes on with
+ * another chart from this turn on, which `now` has already.
+ */
+export function sagaAdvance(
+  now: SagaNow,
+  happening: Happening,
+  moment: Moment,
+  moved: Pick<MovedOn, 'effects' | 'record'> | null = null,
+): SagaAdvance | null {
   const making = new Making(now, moment);
+  if (moved !== null) making.moveOn(moved);
   return making.takes(happening) ? making.made() : null;
 }
 
@@ -187,6 +210,14 @@ class Making {
     // A history begins with where the chart does.
     this.#moved = true;
     this.#goOn();
+  }
+
+  /** It stands where another chart has put it: what that waits for is under way already, or begins. */
+  moveOn({ effects, record }: Pick<MovedOn, 'effects' | 'record'>): void {
+    this.#records.push(recordOf('moved', record));
+    this.#moved = true;
+    this.#visited.push(this.#course.chart.value);
+    for (const effect of effects) this.#carryOut(effect, null);
   }
 
   /** False when it came too late to change anything. */
@@ -637,6 +668,8 @@ class Making {
     if (step === undefined) throw new Error(`It starts ${id}, which is none of its steps.`);
     const { name } = this.#now.saga;
     const { operation } = step;
+    const begun = this.#course.entries.find(({ isCarried, step: of }) => isCarried && of === step.step);
+    if (begun !== undefined) return this.#amend(begun.id, { actor, isCarried: false, isTold: false });
     const key =
       operation.shared && operation.options.key !== null
         ? operation.options.key({ input: acceptedNow(operation, input) })
@@ -672,7 +705,7 @@ class Making {
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     const entry: Entry = {
       ...{ id, ...as, shared, endOfJoined: null },
-      ...{ isLeft: false, isTold: false, compensationBegun: false, settledAs: null },
+      ...{ isLeft: false, isTold: false, isCarried: false, compensationBegun: false, settledAs: null },
     };
     this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
   }
@@ -733,6 +766,8 @@ class Making {
       if (this.#mayTimeOut()) this.#takeBack('timed-out');
       return true;
     }
+    // It is here, where it fits its chart: there is nothing to ask a person about any more.
+    if (name === CHANGED) return true;
     const id = Object.keys(course.chart.timers).find((timer) => chartTimer(timer) === name);
     if (id === undefined || course.isFrozen || course.fault !== null) return false;
     if (course.chart.timers[id]?.generation !== generation) return false;

@@ -4,6 +4,7 @@
  * chart, its deadline.
  */
 
+import { faultOf } from '../domain/error-record.ts';
 import { resourceLocked } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
@@ -36,17 +37,21 @@ import type {
   WrittenAs,
 } from './aggregate.ts';
 import { memberOf } from './alone.ts';
+import { ChangedSaga } from './changed-saga.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
+import { adoptedBy, type Moving, movingOf } from './moving-on.ts';
 import { isPointInTime } from '../../machines/saga.ts';
 import type { RunnableSaga } from './runnable.ts';
 import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
+  CHANGED,
   chartTimer,
   DEADLINE,
   EXPIRY,
   FAULT,
   type MemberChange,
+  type MovedOn,
   LOOK,
   type SagaAdvance,
   sagaAdvance,
@@ -62,15 +67,18 @@ const STARTS_AT_MOST = 8;
 const FAULT_PAUSE_MS = 60_000;
 const FAULT_PAUSE_MAX_MS = 3_600_000;
 
-export class SagaAggregate implements Aggregate {
+class SagaAggregate implements Aggregate {
   readonly kind = 'saga';
   readonly startsAtMost = STARTS_AT_MOST;
   readonly #now: SagaNow;
   readonly #dues: Readonly<Record<string, number>>;
+  /** How it goes on with another chart, with its next turn; null: it has the one that it goes on with. */
+  readonly #moved: MovedOn | null;
 
-  constructor(now: SagaNow, dues: Readonly<Record<string, number>>) {
+  constructor(now: SagaNow, dues: Readonly<Record<string, number>>, moved: MovedOn | null = movedNext(now)) {
     this.#now = now;
     this.#dues = dues;
+    this.#moved = moved;
   }
 
   get ref(): OperationRef {
@@ -82,6 +90,8 @@ export class SagaAggregate implements Aggregate {
   }
 
   get timers(): readonly Timer[] {
+    // Whatever else is due is due in the other chart as well, or is not waited for there.
+    if (this.#moved !== null) return [{ name: MOVE, generation: 0, dueAt: 0, looks: false }];
     const { course, members } = this.#now;
     const isMissing = joining(course, (id) => members.has(id)).length > 0;
     const looksNow = isMissing && course.fault === null && this.#dues[LOOK] === undefined;
@@ -122,26 +132,66 @@ export class SagaAggregate implements Aggregate {
       if (member !== undefined)
         members.set(id, { ...member, seen: seenOf({ revision, turn }), sendBy, windowEndsAt, dueAt: dueOf(dues, id) });
     }
-    return new SagaAggregate({ ...this.#now, members }, dues);
+    return new SagaAggregate({ ...this.#now, members }, dues, this.#moved);
   }
 
   advance(happening: Happening, moment: Moment): Made | null {
-    const made = sagaAdvance(this.#now, happening, moment);
+    const moved = this.#moved;
+    const now = moved === null ? this.#now : { ...this.#now, saga: moved.saga, course: moved.course };
+    // A timer of the chart that it leaves is none any more; one that both have is still due.
+    const isOfTimer = happening.type === 'timer' && happening.name !== DEADLINE;
+    const heard: Happening = moved !== null && isOfTimer ? { type: 'released' } : happening;
+    const made = sagaAdvance(now, heard, moment, moved);
     if (made === null) return null;
-    const before = { ...this.#now, dues: this.#dues };
+    const before = { ...now, dues: this.#dues };
     const dues = duesOf(made, before);
+    const becomes = moved?.becomes ?? null;
+    // One that can be moved on now need not wait for what is due next.
+    const isMoving = movedNext({ ...now, course: made.course, members: membersAfter(made, before) }) !== null;
     return {
       ...leading(made, before, dues, moment),
+      ...(isMoving ? { waitMs: 0 } : {}),
       answers: made.answers,
       asks: made.asks,
       begins: [],
       wakes: made.wakes,
       lets: made.lets,
-      afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
-      turn: (as) => ({ ...turnOf(made, before, dues, as), birth: null, was: as.was }),
+      afterwards: (logger) => tell(made.effects, now.saga, logger),
+      turn: (as) => ({ ...turnOf(made, before, dues, as), becomes, birth: null, was: as.was }),
     };
   }
 }
+
+/** Sooner than anything else. */
+const MOVE = 'move';
+
+/** Where a migration leads it; null: none does, or it is left in its version. */
+function movedNext(now: SagaNow): MovedOn | null {
+  const moving = movingOnOf(now);
+  return moving !== null && 'moved' in moving ? moving.moved : null;
+}
+
+/** Where a migration leads a saga, if the turn that puts it there can be made; null: none leads on from its version. */
+export function movingOnOf(now: SagaNow): Moving | null {
+  const moving = movingOf(now);
+  if (moving === null || !('moved' in moving)) return moving;
+  const { saga, course } = moving.moved;
+  try {
+    const made = sagaAdvance({ ...now, saga, course }, { type: 'released' }, rehearsal, moving.moved);
+    const fault = made?.course.fault ?? null;
+    return fault === null ? moving : { why: fault.message };
+  } catch (error) {
+    return { why: faultOf(error) };
+  }
+}
+
+/** Of a turn that is only tried: nothing is sent and nothing written. */
+const rehearsal: Moment = {
+  now: 0,
+  factsOf: (times) => ({ now: 0, ...times, lostStartOn: null, random: 0.5 }),
+  mayBeRepeated: true,
+  slots: 0,
+};
 
 /** A saga that is to be created. */
 export function newSaga(
@@ -152,7 +202,7 @@ export function newSaga(
   kernel: Kernel,
 ): Newborn {
   const before: Before = {
-    ...{ saga, kernel, ref, key: born.key, course: nothing, members: new Map(), dues: {} },
+    ...{ saga, kernel, ref, key: born.key, input: born.input, course: nothing, members: new Map(), dues: {} },
   };
   return {
     kind: 'saga',
@@ -164,7 +214,7 @@ export function newSaga(
       return {
         ...leading(made, before, dues, moment),
         afterwards: (logger) => tell(made.effects, saga, logger),
-        turn: (as) => ({ ...turnOf(made, before, dues, as), birth: born, was: null }),
+        turn: (as) => ({ ...turnOf(made, before, dues, as), becomes: null, birth: born, was: null }),
       };
     },
     async hindrance(store) {
@@ -179,25 +229,52 @@ export function newSaga(
 /** Before the first turn. */
 const nothing: Course = { ...unbegun, chart: unborn };
 
-/** The saga of a stored row. Throws what the row cannot be read for. */
+/**
+ * The saga of a stored row. One whose chart has changed, and that can neither be moved on nor adopt it, is escalated with
+ * its next turn. Throws what the row cannot be read for.
+ */
 export function sagaFrom(
   row: SagaRow,
   saga: RunnableSaga,
   definitions: ReadonlyMap<string, Operation>,
   kernel: Kernel,
-): SagaAggregate {
-  if (row.hash !== saga.hash) {
+): Aggregate {
+  if (row.hash === saga.hash) return new SagaAggregate(sagaNow(row, saga, definitions, kernel), row.dues);
+  if (isSagaSettled(row.state)) {
     throw new Error(
       `Saga ${row.name} has another chart in version ${row.version} than it had when ${row.id} was stored. ` +
         'Give the changed chart the next version, and register both.',
     );
   }
-  const { tenant, id, key, dues } = row;
+  const changed = changedFrom(row, saga, definitions, kernel);
+  return changed ?? new ChangedSaga(row);
+}
+
+function changedFrom(...[row, saga, definitions, kernel]: Parameters<typeof sagaFrom>): SagaAggregate | null {
+  try {
+    const now = sagaNow(row, saga, definitions, kernel);
+    const adopted = saga.definition.whenChanged === 'adopt' ? adoptedBy(now, row.hash) : null;
+    const moved = movedNext(now) ?? adopted;
+    return moved === null ? null : new SagaAggregate(now, row.dues, moved);
+  } catch {
+    // What it was made of is gone with the chart that it had.
+    return null;
+  }
+}
+
+/** A stored saga with its definition. Throws what the row cannot be read for. */
+export function sagaNow(
+  row: SagaRow,
+  saga: RunnableSaga,
+  definitions: ReadonlyMap<string, Operation>,
+  kernel: Kernel,
+): SagaNow {
+  const { tenant, id, key, input, dues } = row;
   const members = new Map(
     row.operations.map((operation) => [operation.id, memberOf(operation, definitions, dueOf(dues, operation.id))]),
   );
   const course = fromStoredCourse(row, saga, members);
-  return new SagaAggregate({ saga, kernel, ref: { tenant, id }, key, course, members }, dues);
+  return { saga, kernel, ref: { tenant, id }, key, input, course, members };
 }
 
 type Before = SagaNow & { readonly dues: Readonly<Record<string, number>> };
@@ -265,7 +342,7 @@ function turnOf(
   before: Before,
   dues: readonly Due[],
   as: Omit<WrittenAs, 'was'>,
-): Omit<SagaTurn, 'birth' | 'was'> {
+): Omit<SagaTurn, 'birth' | 'was' | 'becomes'> {
   const { tenant, id } = before.ref;
   const operations = [...made.changes].map(([changed, change]) => changeOf(changed, change, as));
   const rests = operations.some(({ start }) => start !== null);
@@ -338,8 +415,8 @@ function written(made: SagaAdvance, before: Before, receipt: AnyReceipt, turn: s
   for (const [id, change] of made.changes) {
     if (!met.includes(id)) members.set(id, memberAfter(id, change, before, operations[id] ?? null, turn, dues));
   }
-  const { saga, kernel, ref, key } = before;
-  return new SagaAggregate({ saga, kernel, ref, key, course: made.course, members }, dues);
+  const { saga, kernel, ref, key, input } = before;
+  return new SagaAggregate({ saga, kernel, ref, key, input, course: made.course, members }, dues);
 }
 
 function memberDue(id: string): string {
@@ -352,7 +429,8 @@ function dueOf(dues: Readonly<Record<string, number>>, id: string): number | nul
 
 /** The generation of what a due time belongs to, or null when it is an operation's, or waits with the fault. */
 function generationOf({ chart, fault }: Course, name: string): number | null {
-  if (name === FAULT || name === DEADLINE || name === LOOK || name === EXPIRY) return 0;
+  const always = [FAULT, DEADLINE, LOOK, EXPIRY, CHANGED];
+  if (always.includes(name)) return 0;
   const id = Object.keys(chart.timers).find((timer) => chartTimer(timer) === name);
   return id === undefined || fault !== null ? null : (chart.timers[id]?.generation ?? null);
 }

@@ -72,10 +72,13 @@ export interface Store {
    */
   sagaTurn(turn: SagaTurn): Promise<SagaReceipt | null>;
 
-  /** As `claim`, for sagas of these definitions. The operations of a saga are never claimed by themselves. */
+  /**
+   * As `claim`, for sagas of these definitions. The operations of a saga are never claimed by themselves. One that is
+   * escalated because its chart has changed is left to who has its hash, or names none.
+   */
   claimSagas(
     worker: string,
-    definitions: readonly SagaVersion[],
+    definitions: readonly ServedSaga[],
     limit: number,
     only?: OperationRef,
   ): Promise<readonly SagaRow[]>;
@@ -95,6 +98,10 @@ export interface Store {
   doubts(query: DoubtQuery): Promise<readonly OperationRow[]>;
   /** Sagas that are escalated, longest first; pass the last row to go on, whatever has become of it meanwhile. */
   escalatedSagas(query: EscalatedQuery): Promise<readonly EscalatedSagaRow[]>;
+  /** Sagas of one version that are not settled, by tenant and id; pass the last row's id to go on. */
+  sagasInFlight(query: InFlightQuery): Promise<readonly SagaRow[]>;
+  /** Of every version of a saga how many are not settled, by name and version; those that have none are left out. */
+  sagaVersions(query: VersionQuery): Promise<readonly SagaVersionRow[]>;
   /**
    * Operations of these `actions`, of every tenant, that settled from `from` until `to` and have not moved on, earliest
    * first; pass the last row's id to go on.
@@ -351,6 +358,13 @@ export interface EscalatedQuery extends Omit<DoubtQuery, 'after'> {
   readonly after: Pick<EscalatedSagaRow, 'tenant' | 'id' | 'since'> | null;
 }
 
+export interface InFlightQuery extends SagaVersion, DoubtQuery {}
+
+export interface VersionQuery {
+  /** Null: of every tenant. */
+  readonly tenant: string | null;
+}
+
 export interface SettledQuery {
   readonly actions: readonly string[];
   /** Milliseconds since the epoch by the store's clock, both included. */
@@ -364,6 +378,25 @@ export interface SettledQuery {
 export interface SagaVersion {
   readonly name: string;
   readonly version: number;
+}
+
+/** How many sagas of a version are not settled. */
+export interface SagaVersionRow extends SagaVersion {
+  readonly inFlight: number;
+  /** Those of them that are escalated. */
+  readonly escalated: number;
+}
+
+/** What a worker can run. */
+export interface ServedSaga extends SagaVersion {
+  /** Of the chart that it has; left out: it can go on from any. */
+  readonly hash?: string;
+}
+
+/** What a saga becomes when it is moved on to another definition. */
+export interface SagaForm {
+  readonly version: number;
+  readonly hash: string;
 }
 
 export interface SagaIdentity {
@@ -419,6 +452,8 @@ export interface SagaTurn extends OperationRef {
   readonly dues: readonly Due[];
   readonly reason: string | null;
   readonly snapshot: Json;
+  /** The version and the chart that the snapshot fits from now on; null: those that the saga has. */
+  readonly becomes: SagaForm | null;
   /** Null leaves what is stored. */
   readonly output: Json | null;
   /** At most one of each operation. */

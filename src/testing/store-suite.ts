@@ -10,6 +10,7 @@ import type { NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Time
 import { lockTests } from './lock-store-suite.ts';
 import { sagaTests } from './saga-store-suite.ts';
 import { signalTests } from './signal-store-suite.ts';
+import { sagaVersionTests } from './saga-version-suite.ts';
 import { birth, countPresent, fences, fresh, handing, moving, values } from './store-turns.ts';
 import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
 
@@ -1341,6 +1342,7 @@ export function storeSuite(
     sagaTests(held, api);
     signalTests(held, api);
     lockTests(held, api);
+    sagaVersionTests(held, api);
   });
 }
 

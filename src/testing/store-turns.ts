@@ -83,6 +83,7 @@ export function sagaBirth(tenant: string, turn: Partial<SagaTurn> = {}, born: Pa
     dues: [],
     reason: null,
     snapshot: { value: state },
+    becomes: null,
     output: null,
     operations: [],
     timeline: null,

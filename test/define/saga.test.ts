@@ -93,6 +93,7 @@ describe('a saga written as a chain', () => {
       options: { input, key, lock: null },
       withinMs: null,
       compensation: 'reverse',
+      whenChanged: 'escalate',
       pivotStep: null,
       flow: { type: 'chain', parts: [], output: null },
     });

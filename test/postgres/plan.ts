@@ -38,6 +38,8 @@ const indexes: Readonly<Record<string, Index>> = {
   saga_owner: { of: 'saga', narrowedBy: ['owner'] },
   // Holds nothing but what is escalated.
   saga_escalated: { of: 'saga', narrowedBy: [] },
+  // Holds nothing but what has not settled.
+  saga_in_flight: { of: 'saga', narrowedBy: [] },
   attempt_pk: { of: 'attempt', narrowedBy: ['tenant', 'subject'] },
   handover_pk: { of: 'handover', narrowedBy: ['tenant', 'aggregate'] },
   signal_pk: { of: 'signal', narrowedBy: ['saga'] },

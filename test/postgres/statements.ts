@@ -51,6 +51,7 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     ...{ keepForMs: 60_000, handoverId: 'signal', body: {} },
   };
   const signals = [{ name: SIGNAL, eventId: 'event-1', state: 'applied' as const, why: null }];
+  const version = { name: SAGA.name, version: SAGA.version, limit: 50 };
   // A crowd has escalated its sagas an hour ago.
   const place = { ...saga, since: Date.now() - 90 * 60_000 };
   const sagaTurn = (turns: readonly SagaTurn[]) => () => applySagaTurns(database, turns, { lockTimeoutMs: 50 });
@@ -118,6 +119,21 @@ export async function everyStatement(): Promise<readonly Sent[]> {
     "a later page of a tenant's escalated sagas": [
       400,
       () => all.escalatedSagas({ tenant: 'shop-0', limit: 50, after: place }),
+    ],
+    // Each that has not settled is counted: of a crowd's hundred thousand, twelve thousand.
+    'the versions of sagas': [9_000, () => all.sagaVersions({ tenant: null })],
+    "the versions of a tenant's sagas": [9_000, () => all.sagaVersions({ tenant: 'shop-0' })],
+    'the first page of the sagas of a version': [
+      1_500,
+      () => all.sagasInFlight({ ...version, tenant: null, after: null }),
+    ],
+    'a later page of the sagas of a version': [
+      1_500,
+      () => all.sagasInFlight({ ...version, tenant: null, after: saga }),
+    ],
+    "a later page of a tenant's sagas of a version": [
+      1_500,
+      () => all.sagasInFlight({ ...version, tenant: 'shop-0', after: saga }),
     ],
     'the first page of what settled': [200, () => all.settledBetween({ ...settled, after: null })],
     'a later page of what settled': [200, () => all.settledBetween({ ...settled, after: one })],

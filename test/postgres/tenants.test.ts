@@ -157,7 +157,8 @@ async function operationsMeet({ store, exact, database, mine, other, worker }: H
 }
 
 async function sagasMeet({ store, exact, database, mine, other, worker }: Houses, see: See): Promise<void> {
-  const definitions = [{ name: 'order', version: 1 }];
+  const order = { name: 'order', version: 1 };
+  const definitions = [order];
   const owned = { owner: worker, generation: 1, revision: 1 };
   const unowned = { owner: null, generation: 0, revision: 1 };
   for (const tenant of [mine, other]) {
@@ -195,6 +196,12 @@ async function sagasMeet({ store, exact, database, mine, other, worker }: Houses
   const story = await store.sagaRecords(first);
   const escalated = await store.escalatedSagas({ tenant: mine, limit: 10, after: null });
   see('not the escalated sagas of one were listed', names(escalated), names([second]));
+  see('the sagas of another were counted', await store.sagaVersions({ tenant: mine }), [
+    { ...order, inFlight: 2, escalated: 1 },
+  ]);
+  const inFlight = await store.sagasInFlight({ ...order, tenant: mine, limit: 10, after: null });
+  see('not the sagas in flight of one were listed', names(inFlight), names([first, second]));
+  see('something of the other tenant was listed', JSON.stringify(inFlight).includes(other), false);
   const told = [...read.slice(0, 2), story, await store.claimSagas(worker, definitions, 10, second)];
   see('a story was told twice', story.length, 2);
   const strange = sagaMoving(first, owned, { operations: [stepped({ id: 'step-9' })] });
@@ -361,6 +368,8 @@ describe('two tenants with the same ids, keys and hand-overs', () => {
         ...['turn', 'claim-due', 'claim-one', 'handed-over', 'read', 'read-by-identity', 'records', 'doubts'],
         ...[
           'escalated-sagas',
+          'saga-versions',
+          'sagas-in-flight',
           'settled-between',
           'saga-turn',
           'claim-sagas-due',

@@ -14,6 +14,7 @@ import { isDoubt } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import type { Decision } from '../../src/orchestrator/decide.ts';
 import type { Doubt, EscalatedSaga } from '../../src/orchestrator/lists.ts';
+import type { VersionInFlight } from '../../src/orchestrator/versions.ts';
 import { isExpected, messageOf } from './callers.ts';
 import type { Course } from './course.ts';
 import type { Database } from './database.ts';
@@ -55,6 +56,20 @@ export class Persons {
       },
       (error: unknown) => this.#failed('escalatedSagas', error),
     );
+    process.orchestrator.operator.versions().then(
+      (versions) => this.#lookInto(process, versions),
+      (error: unknown) => this.#failed('versions', error),
+    );
+  }
+
+  /** Here nothing is moved on to another version: the store is asked what it would be asked for that. */
+  #lookInto({ store }: Process, versions: readonly VersionInFlight[]): void {
+    const [first] = versions.filter(({ inFlight }) => inFlight > 0);
+    if (first === undefined) return;
+    const { saga: name, version } = first;
+    store
+      .sagasInFlight({ name, version, tenant: null, limit: 10, after: null })
+      .catch((error: unknown) => this.#failed('sagasInFlight', error));
   }
 
   #think(doubt: Doubt): void {

@@ -10,6 +10,7 @@ import type { Orchestrator } from '../../src/orchestrator/orchestrator.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Logger } from '../../src/ports/logger.ts';
 import type { Random } from '../../src/ports/random.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { BEGINS_AT, type Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Provider } from './provider.ts';
@@ -30,6 +31,8 @@ export class Process {
   readonly name: string;
   readonly course: Course;
   readonly definitions: Definitions;
+  /** As its orchestrator has it. */
+  readonly store: Store;
   readonly orchestrator: Orchestrator<false>;
   /** Lines of the level that must never be written. */
   readonly errors: string[] = [];
@@ -55,8 +58,9 @@ export class Process {
     this.#wallOffset = chance.is(0.3) ? chance.between(-1_200_000, 1_200_000) : 0;
     this.#isBroken = course.strikes('broken-definition');
     this.definitions = definitionsFor(this, provider);
+    this.store = database.connect(this);
     this.orchestrator = createOrchestrator({
-      store: database.connect(this),
+      store: this.store,
       definitions: [...this.definitions.values()],
       concurrency: plan.concurrency,
       sweepEvery: plan.sweepEveryMs,

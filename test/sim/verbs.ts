@@ -13,6 +13,8 @@ export const verbs = [
   'records',
   'doubts',
   'escalatedSagas',
+  'sagaVersions',
+  'sagasInFlight',
   'settledBetween',
   'handOver',
   'signal',

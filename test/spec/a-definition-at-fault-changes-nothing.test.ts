@@ -16,7 +16,6 @@ import {
   now,
   order,
   type Part,
-  purchase,
   sagaReached,
   sagaShop,
   type SagaShop,
@@ -509,34 +508,5 @@ describe('a step that meets the identity of an operation that stands alone', () 
     expect(await now(run)).toEqual(end);
     expect(await shop.kept()).toEqual(kept);
     expect(bought).toEqual(['order-17']);
-  });
-});
-
-describe('a saga whose chart is another one under the same version', () => {
-  test('is left as it is, and goes on with the chart that it was begun with', async () => {
-    shop = await sagaShop();
-    const { authorise, reserve, book } = shop.trade;
-    const selling = purchase(shop.trade);
-    const other = saga('purchase', identity)
-      .step('money', authorise, ({ input }) => input)
-      .step('courier', book, ({ input }) => input)
-      .step('goods', reserve, ({ input }) => input);
-    const first = await shop.open([selling]);
-    shop.hold('reservation');
-    const run = await first.submit(selling, order);
-    await shop.held('reservation');
-    await shop.rest();
-
-    const second = await shop.open([other]);
-    shop.letGo('reservation');
-    await shop.pass('5m');
-    const meanwhile = await shop.kept();
-    await second.stop();
-    const third = await shop.open([purchase(shop.trade)]);
-    await shop.pass('5m');
-
-    expect(meanwhile).toEqual(['authorisation', 'reservation']);
-    expect(await (await third.sagaRun(run.id)).status()).toBe('succeeded');
-    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'payment']);
   });
 });

@@ -12,6 +12,7 @@ import {
   saga,
   type SagaRun,
   signal,
+  type Store,
   typed,
 } from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
@@ -39,6 +40,8 @@ let proxy: FaultProxy;
 let faults: PostgresFaults;
 let provider: ScriptedProvider;
 let orchestrator: Orchestrator<true>;
+/** The store of that orchestrator. */
+let asked: Store;
 
 beforeEach(async () => {
   [url, provider] = await Promise.all([freshDatabase(), scriptedProvider()]);
@@ -67,6 +70,7 @@ function shop() {
     .waitFor('approval', approved, { within: '1h', otherwise: 'compensate' })
     .step('deposit', charge, ({ input }) => input, standing);
   const store = postgresStore({ url: proxy.urlFor(url), migrate: true, deadlineMs: 3_000 });
+  asked = store;
   orchestrator = createOrchestrator({
     ...{ store, definitions: [charge, twice, tillOpened], tenant: 'shop-1', sweepEvery: '100ms' },
     heartbeat: { every: '200ms', timeout: '2s' },
@@ -110,12 +114,19 @@ const provoked: Partial<Record<Statement, (run: Run<unknown, string>) => Promise
 const provokedOfSagas: Partial<Record<Statement, (run: SagaRun) => Promise<unknown>>> = {
   'claim-saga': cancelled,
   'escalated-sagas': () => orchestrator.operator.escalatedSagas(),
+  'saga-versions': () => orchestrator.operator.versions(),
+  'sagas-in-flight': () => inFlight(),
   'read-saga': (run) => run.status(),
   'saga-records': (run) => run.history(),
 };
 
 function cancelled(run: Pick<Run, 'id'>): Promise<unknown> {
   return orchestrator.cancel(run.id, { by: 'shop', reason: 'ordered twice', within: '1s' });
+}
+
+/** Asked of the store itself: an orchestrator asks it only to move sagas on to another version. */
+function inFlight(): Promise<unknown> {
+  return asked.sagasInFlight({ name: 'charged-twice', version: 1, tenant: 'shop-1', limit: 1, after: null });
 }
 
 /** Another process, on a database that has been on another timeline before. */

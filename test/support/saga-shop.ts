@@ -16,6 +16,7 @@ import {
   found,
   inconclusive,
   type Logger,
+  type Migration,
   notApplied,
   operation,
   type Orchestrator,
@@ -106,6 +107,7 @@ export interface Opening {
   readonly concurrency?: number;
   readonly sweepEvery?: Duration;
   readonly logger?: Logger;
+  readonly migrations?: readonly Migration[];
   /** `false`: it is not started. */
   readonly start?: boolean;
 }
@@ -133,13 +135,14 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
     trade: trade(provider.url, post, habits),
     async open(
       definitions,
-      { start = true, store: on = store, tenant = 'shop-1', concurrency, sweepEvery, logger } = {},
+      { start = true, store: on = store, tenant = 'shop-1', concurrency, sweepEvery, logger, migrations } = {},
     ) {
       const orchestrator = createOrchestrator({
         ...{ store: on, clock, random: evenChance(), definitions, tenant },
         ...(concurrency === undefined ? {} : { concurrency }),
         ...(sweepEvery === undefined ? {} : { sweepEvery }),
         ...(logger === undefined ? {} : { logger }),
+        ...(migrations === undefined ? {} : { migrations }),
       });
       all.push(orchestrator);
       if (start) await orchestrator.start();

@@ -43,6 +43,8 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
     records: (ref) => through(() => store.records(ref)),
     doubts: (query) => through(() => store.doubts(query)),
     escalatedSagas: (query) => through(() => store.escalatedSagas(query)),
+    sagasInFlight: (query) => through(() => store.sagasInFlight(query)),
+    sagaVersions: (query) => through(() => store.sagaVersions(query)),
     settledBetween: (query) => through(() => store.settledBetween(query)),
     handOver: (handover) => through(() => store.handOver(handover)),
     signal: (signal) => through(() => store.signal(signal)),

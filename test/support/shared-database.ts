@@ -31,7 +31,10 @@ export interface SharedDatabase {
   readonly sql: postgres.Sql;
   /** An orchestrator with a store of its own; not started, and stopped with the database. `seen` is what it sees of it. */
   orchestrator(
-    options: Pick<CreateOptions, 'definitions' | 'heartbeat' | 'concurrency' | 'clock' | 'sweepEvery'> & {
+    options: Pick<
+      CreateOptions,
+      'definitions' | 'migrations' | 'heartbeat' | 'concurrency' | 'clock' | 'sweepEvery'
+    > & {
       readonly seen?: (store: Store) => Store;
     },
   ): Orchestrator<true>;

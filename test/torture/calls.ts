@@ -21,6 +21,10 @@ export interface Verbs {
   doubts(): readonly string[];
   /** The ids of the sagas that wait for a person longest. */
   escalated(): readonly string[];
+  /** The versions of sagas, as name and number. */
+  versions(): readonly string[];
+  /** The ids of the first sagas of one of them that have not settled. */
+  inFlight(): readonly string[];
   /** The ids of the operations that settled first. */
   settled(): readonly string[];
 }
@@ -91,6 +95,8 @@ export const allowedMs: Readonly<Record<Verb, number>> = {
   cancel: withinMs + pauseMs + 4 * storeDeadlineMs + lateMs,
   doubts: storeDeadlineMs + lateMs,
   escalated: storeDeadlineMs + lateMs,
+  versions: storeDeadlineMs + lateMs,
+  inFlight: storeDeadlineMs + lateMs,
   settled: storeDeadlineMs + lateMs,
 };
 

@@ -187,6 +187,8 @@ export async function askAbout(order: Ordered, id: string, worker: WorkerProcess
     worker.ask('run', order.kind, id),
     worker.ask('doubts'),
     worker.ask('escalated'),
+    worker.ask('versions'),
+    worker.ask('inFlight'),
     worker.ask('settled'),
   ]);
 }

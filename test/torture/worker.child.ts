@@ -58,6 +58,13 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
     (await working().cancel(id, { by: 'a customer', reason: 'changed their mind', within: withinMs })).status,
   doubts: async () => (await working().operator.doubts({ limit: 20 })).map(({ id }) => id),
   escalated: async () => (await working().operator.escalatedSagas({ limit: 20 })).map(({ id }) => id),
+  versions: async () => (await working().operator.versions()).map(({ saga, version }) => `${saga}@${version}`),
+  // Of the store itself: an orchestrator asks this only to move sagas on to another version, and there is none here.
+  async inFlight() {
+    if (store === null) throw new NotWorking();
+    const rows = await store.sagasInFlight({ name: 'delivery', version: 1, tenant: 'shop-1', limit: 20, after: null });
+    return rows.map(({ id }) => id);
+  },
   // Of the store itself: an orchestrator asks this only after a fail-over, and there is none here.
   async settled() {
     if (store === null) throw new NotWorking();

@@ -2,7 +2,9 @@ import { describe, expectTypeOf, test } from 'vitest';
 import { setup } from 'xstate';
 import { z } from 'zod';
 import { actorsFrom, type TakenBack } from '../../machines/actors.ts';
+import { createOrchestrator, type CreateOptions } from '../../src/create-orchestrator.ts';
 import { operation } from '../../src/define/operation.ts';
+import { type Migration, migration } from '../../src/define/migration.ts';
 import { saga } from '../../src/define/saga.ts';
 import type { Saga, SagaCause, SagaCode } from '../../src/define/saga-flow.ts';
 import type { CodeOf, InputOf, OutputOf, SubmittedOf } from '../../src/define/result.ts';
@@ -746,5 +748,44 @@ describe('what does not compile around steps', () => {
     ended.step('payment', authorisePayment, pay);
     // @ts-expect-error there is no such verb
     begin.then('zone', checkAddress, address);
+  });
+});
+
+describe('a migration', () => {
+  const newer = saga('fulfilment', { ...options, version: 2 });
+
+  test('is told the input of its saga, and what its steps have brought by their names', () => {
+    migration(begin.step('zone', checkAddress, address), newer, (standing) => {
+      expectTypeOf(standing.input).toEqualTypeOf<Order>();
+      expectTypeOf(standing.state).toEqualTypeOf<string | object>();
+      expectTypeOf(standing.outputs).toEqualTypeOf<Readonly<Record<string, unknown>>>();
+      return null;
+    });
+  });
+
+  test('leads to the same saga, with an input that the new version can be given', () => {
+    const named = saga('fulfilment', { input: typed<Pick<Order, 'orderId'>>(), key: ({ input }) => input.orderId });
+    const other = saga('returns', { ...options, version: 2 });
+
+    expectTypeOf(migration(begin, named, ({ input }) => ({ state: input.orderId }))).toEqualTypeOf<Migration>();
+    // @ts-expect-error it is another saga
+    migration(begin, other, () => null);
+    // @ts-expect-error what was stored has no such members
+    migration(named, newer, () => null);
+    // @ts-expect-error it is a place, not the name of one
+    migration(begin, newer, () => 'zone');
+    // @ts-expect-error there is no saga in it
+    migration(checkAddress, newer, () => null);
+  });
+
+  test('is given beside the definitions, and is none of them', () => {
+    const options = {} as CreateOptions;
+    const leading = migration(begin, newer, () => null);
+
+    createOrchestrator({ ...options, migrations: [leading] });
+    // @ts-expect-error it is no definition
+    createOrchestrator({ ...options, definitions: [leading] });
+    // @ts-expect-error the word is another one
+    saga('fulfilment', { ...options, whenChanged: 'ignore' });
   });
 });

@@ -8,6 +8,7 @@ import {
   type Due,
   type EscalatedQuery,
   type EscalatedSagaRow,
+  type InFlightQuery,
   keyOf,
   type OperationChange,
   type OperationReceipt,
@@ -20,8 +21,12 @@ import {
   type SagaRow,
   type SagaTurn,
   type SagaVersion,
+  type SagaVersionRow,
+  type ServedSaga,
   type StoredRecord,
+  type VersionQuery,
 } from '../../ports/store.ts';
+import { isSagaSettled } from '../../domain/saga-state.ts';
 import { keepLocks, mayLock } from './locks.ts';
 import {
   bornOperation,
@@ -91,6 +96,7 @@ function moved(rows: Rows, turn: SagaTurn, now: number): KeptSaga | null {
   if (row === undefined || !isAsItWas(row, turn.was)) return null;
   return {
     ...row,
+    ...turn.becomes,
     ...written(turn, row.dues, now),
     revision: row.revision + 1,
     since: row.state === turn.state ? row.since : now,
@@ -150,13 +156,16 @@ function tell(rows: Rows, saga: OperationRef, operation: string | null, records:
 export function claimSagas(
   rows: Rows,
   worker: string,
-  definitions: readonly SagaVersion[],
+  definitions: readonly ServedSaga[],
   limit: number,
   only: OperationRef | undefined,
   now: number,
 ): readonly SagaRow[] {
-  const isServed = ({ name, version }: KeptSaga): boolean =>
-    definitions.some((served) => served.name === name && served.version === version);
+  const isServed = ({ name, version, hash, reason }: KeptSaga): boolean =>
+    definitions.some((served) => {
+      const isFitting = reason !== 'definition-changed' || (served.hash ?? hash) === hash;
+      return served.name === name && served.version === version && isFitting;
+    });
   return claimFrom(rows, rows.sagas, { worker, isServed, limit, only, now }).map((row) => whole(rows, row, now));
 }
 
@@ -169,6 +178,40 @@ export function escalatedSagas({ sagas }: Rows, { tenant, limit, after }: Escala
     .map(({ tenant: of, id, name, version, key, reason, since, dueAt, snapshot }) => {
       return { tenant: of, id, name, version, key, reason, since, dueAt, snapshot };
     });
+}
+
+export function sagaVersions({ sagas }: Rows, { tenant }: VersionQuery): SagaVersionRow[] {
+  const counted = new Map<string, SagaVersionRow>();
+  for (const { tenant: of, name, version, state } of sagas.values()) {
+    if (isSagaSettled(state) || (tenant !== null && of !== tenant)) continue;
+    const label = JSON.stringify([name, version]);
+    const { inFlight, escalated } = counted.get(label) ?? { inFlight: 0, escalated: 0 };
+    const isEscalated = state === 'escalated' ? 1 : 0;
+    counted.set(label, { name, version, inFlight: inFlight + 1, escalated: escalated + isEscalated });
+  }
+  return [...counted.values()].sort(byName);
+}
+
+function byName(a: SagaVersion, b: SagaVersion): number {
+  return a.name === b.name ? a.version - b.version : order(a.name, b.name);
+}
+
+export function sagasInFlight(rows: Rows, query: InFlightQuery, now: number): SagaRow[] {
+  const { tenant, name, version, after, limit } = query;
+  return [...rows.sagas.values()]
+    .filter((row) => row.name === name && row.version === version && !isSagaSettled(row.state))
+    .filter((row) => (tenant === null || row.tenant === tenant) && (after === null || byId(row, after) > 0))
+    .sort(byId)
+    .slice(0, limit)
+    .map((row) => whole(rows, row, now));
+}
+
+function byId(a: OperationRef, b: OperationRef): number {
+  return a.tenant === b.tenant ? order(a.id, b.id) : order(a.tenant, b.tenant);
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 export function findSagaByIdentity({ sagaIdentities, sagas }: Rows, identity: SagaIdentity): KeptSaga | undefined {

@@ -25,7 +25,15 @@ import {
   shown,
 } from './rows.ts';
 import { readSignal, signal } from './signals.ts';
-import { applySagaTurn, claimSagas, escalatedSagas, findSagaByIdentity, shownSaga } from './saga-rows.ts';
+import {
+  applySagaTurn,
+  claimSagas,
+  escalatedSagas,
+  findSagaByIdentity,
+  sagasInFlight,
+  sagaVersions,
+  shownSaga,
+} from './saga-rows.ts';
 
 export interface MemoryStoreOptions {
   /** The store's time. By default the system's. */
@@ -78,6 +86,8 @@ export function storeOn(
     records: async (ref) => copy(rows().records.get(keyOf(ref)) ?? []),
     doubts: async (query) => copy(doubts(rows(), query, now())),
     escalatedSagas: async (query) => copy(escalatedSagas(rows(), query)),
+    sagasInFlight: async (query) => copy(sagasInFlight(rows(), query, now())),
+    sagaVersions: async (query) => sagaVersions(rows(), query),
     settledBetween: async (query) => copy(settledBetween(rows(), query, now())),
     handOver: async (handover) => handOver(rows(), copy(handover), now()),
     signal: async (given) => copy(signal(rows(), copy(given), now())),

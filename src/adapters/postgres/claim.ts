@@ -8,7 +8,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import type { OperationRef, OperationRow, SagaRow, SagaVersion } from '../../ports/store.ts';
+import type { OperationRef, OperationRow, SagaRow, ServedSaga } from '../../ports/store.ts';
 import { answers, type Database, type StatementName } from './executor.ts';
 import { clock, operationRow, sagaRow } from './rows.ts';
 import type { Tables } from './schema.ts';
@@ -39,7 +39,7 @@ export async function claimOne(
 export async function claimSagasDue(
   database: Database,
   worker: string,
-  definitions: readonly SagaVersion[],
+  definitions: readonly ServedSaga[],
   limit: number,
 ): Promise<SagaRow[]> {
   const claimable = sagas(database.tables, definitions);
@@ -50,7 +50,7 @@ export async function claimSagasDue(
 export async function claimSaga(
   database: Database,
   worker: string,
-  definitions: readonly SagaVersion[],
+  definitions: readonly ServedSaga[],
   ref: OperationRef,
 ): Promise<SagaRow[]> {
   const claimable = sagas(database.tables, definitions);
@@ -82,13 +82,25 @@ function operations(tables: Tables, actions: readonly string[]): Claimable {
   };
 }
 
-/** The number comes first, so that no name can be taken for another version. */
-function sagas(tables: Tables, definitions: readonly SagaVersion[]): Claimable {
-  const served = definitions.map(({ name, version }) => `${version} ${name}`);
+/**
+ * The number comes first, so that no name can be taken for another version. Few are escalated because their chart has
+ * changed, and only of those the hash is looked at.
+ */
+function sagas(tables: Tables, definitions: readonly ServedSaga[]): Claimable {
+  const served = definitions.map(({ name, version, hash = null }) => ({ what: `${version} ${name}`, hash }));
   return {
     table: tables.saga,
-    served: sql`select jsonb_array_elements_text(${JSON.stringify(served)}::text::jsonb) as what`,
-    isServed: sql`o.version || ' ' || o.name = any (array(select served.what from served))`,
+    served: sql`
+      select f.what, f.hash
+      from jsonb_to_recordset(${JSON.stringify(served)}::text::jsonb) as f(what text, hash text)`,
+    isServed: sql`
+      o.version || ' ' || o.name = any (array(select served.what from served))
+      and (
+        o.reason is distinct from 'definition-changed'
+        or exists (
+          select from served where served.what = o.version || ' ' || o.name and coalesce(served.hash, o.hash) = o.hash
+        )
+      )`,
     alias: sql`s`,
     row: sagaRow(tables),
   };

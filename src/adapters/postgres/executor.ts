@@ -34,6 +34,8 @@ export const statementNames = [
   'records',
   'doubts',
   'escalated-sagas',
+  'saga-versions',
+  'sagas-in-flight',
   'settled-between',
 ] as const;
 

@@ -1,6 +1,6 @@
 /**
- * The questions that change nothing. Each names its tenant, except the lists of doubts and of escalated sagas when asked
- * for all tenants, and the list of what settled, which is always of all.
+ * The questions that change nothing. Each names its tenant, except the lists of doubts, of escalated sagas and of versions
+ * when asked for all tenants, and the list of what settled, which is always of all.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -9,13 +9,16 @@ import type {
   EscalatedQuery,
   EscalatedSagaRow,
   Identity,
+  InFlightQuery,
   OperationRef,
   OperationRow,
   SagaIdentity,
   SagaRecord,
   SagaRow,
+  SagaVersionRow,
   SettledQuery,
   StoredRecord,
+  VersionQuery,
 } from '../../ports/store.ts';
 import { answerOf, answers, type Database } from './executor.ts';
 import { clock, operationRow, sagaRow } from './rows.ts';
@@ -174,6 +177,49 @@ export async function readEscalatedSagas(database: Database, query: EscalatedQue
         and ${beyond}
       order by s.since, s.tenant, s.id
       limit ${limit}::int`,
+  );
+}
+
+/** What `saga_in_flight` holds: nothing that has settled. */
+const isInFlight = sql`s.state in ('in-progress', 'waiting', 'compensating', 'escalated')`;
+
+/** Pages by keyset over tenant and id. */
+export async function readSagasInFlight(database: Database, query: InFlightQuery): Promise<SagaRow[]> {
+  const { tenant, name, version, after, limit } = query;
+  const beyond = after === null ? sql`true` : sql`(s.tenant, s.id) > (${after.tenant}::text, ${after.id}::text)`;
+  return await answers<SagaRow>(
+    database,
+    'sagas-in-flight',
+    sql`
+      select ${sagaRow(database.tables)}
+      from ${database.tables.saga} s cross join ${clock}
+      where
+        ${isInFlight}
+        and s.name = ${name}::text
+        and s.version = ${version}::int
+        and ${tenant === null ? sql`true` : sql`s.tenant = ${tenant}::text`}
+        and ${beyond}
+      order by s.tenant, s.id
+      limit ${limit}::int`,
+  );
+}
+
+export async function readSagaVersions(database: Database, { tenant }: VersionQuery): Promise<SagaVersionRow[]> {
+  return await answers<SagaVersionRow>(
+    database,
+    'saga-versions',
+    sql`
+      select
+        json_build_object(
+          'name', s.name,
+          'version', s.version,
+          'inFlight', count(*),
+          'escalated', count(*) filter (where s.state = 'escalated')
+        )::text as answer
+      from ${database.tables.saga} s
+      where ${isInFlight} and ${isOf(sql`s.tenant`, tenant)}
+      group by s.name, s.version
+      order by s.name collate "C", s.version`,
   );
 }
 

@@ -133,8 +133,8 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
       ${turnColumns},
       ${fenceColumns},
       doc -> 'birth' ->> 'name' as name,
-      (doc -> 'birth' ->> 'version')::int as version,
-      doc -> 'birth' ->> 'hash' as hash,
+      coalesce(doc -> 'birth' ->> 'version', doc -> 'becomes' ->> 'version')::int as version,
+      coalesce(doc -> 'birth' ->> 'hash', doc -> 'becomes' ->> 'hash') as hash,
       doc -> 'birth' -> 'locks' as locks
     from
       ${parameters(turns, conditions)}
@@ -207,6 +207,8 @@ function moved({ saga }: Tables): SQL {
       generation = g.generation,
       revision = s.revision + 1,
       turn = g.turn,
+      version = coalesce(g.version, s.version),
+      hash = coalesce(g.hash, s.hash),
       state = g.state,
       since = case when s.state = g.state then s.since else g.now end,
       (due_at, dues) = (${dues(sql`(s.dues ->> (due.doc ->> 'name'))::bigint`)}),

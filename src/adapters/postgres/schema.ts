@@ -107,6 +107,10 @@ export function tablesIn(name: string) {
       unique('saga_identity').on(s.key, s.name, s.tenant),
       index('saga_due').on(s.dueAt, s.tenant, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
       index('saga_owner').on(s.owner).where(sql`${s.owner} is not null`),
+      // Of the few that have not settled, by the version that they run in.
+      index('saga_in_flight')
+        .on(s.name, s.version, s.tenant, s.id)
+        .where(sql`${s.state} in ('in-progress', 'waiting', 'compensating', 'escalated')`),
       index('saga_escalated').on(s.since, s.tenant, s.id).where(sql`${s.state} = 'escalated'`),
     ],
   );

@@ -19,6 +19,8 @@ import {
   readSaga,
   readSagaByIdentity,
   readSagaRecords,
+  readSagasInFlight,
+  readSagaVersions,
   readSettledBetween,
 } from './readings.ts';
 import type { Tables } from './schema.ts';
@@ -59,6 +61,8 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
     records: (ref) => readRecords(reading, ref),
     doubts: (query) => readDoubts(reading, query),
     escalatedSagas: (query) => readEscalatedSagas(reading, query),
+    sagasInFlight: (query) => readSagasInFlight(reading, query),
+    sagaVersions: (query) => readSagaVersions(reading, query),
     settledBetween: (query) => readSettledBetween(reading, query),
     handOver: (handover) => appendHandover(writing, handover),
     signal: async (given) => (await keepSignal(writing, given)) ?? (await keptMeanwhile(reading, given)),

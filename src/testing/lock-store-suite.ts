@@ -1,6 +1,6 @@
 /**
- * The promises of the store port about what sagas share with others, as tests that `storeSuite` declares with the rest: a
- * saga is born with all that it names or not at all, nobody else of its tenant is while it holds it, and nothing stays
+ * The promises of the store port about what sagas share with others, as tests that `storeSuite` declares with the rest:
+ * a saga is born with all that it names or not at all, nobody else of its tenant is while it holds it, and nothing stays
  * held for ever.
  */
 
@@ -90,17 +90,17 @@ export function lockTests(
     }
 
     for (const state of ['waiting', 'compensating', 'escalated', 'in-progress'] as const) {
-      test(`keeps them while it is ${state}, however long`, async () => {
+      test(`keeps them while it is ${state}, however long, and nobody else takes a part`, async () => {
         const tenant = fresh('shop');
         const saga = locking(tenant, ['a']);
         await apply(saga);
         await apply(sagaMoving(saga, born, { state }));
         await advance(LEFT_BEHIND_MS);
 
-        const receipt = await verb().sagaTurn(locking(tenant, ['a']));
+        const receipt = await verb().sagaTurn(locking(tenant, ['a', 'b']));
 
         expect(receipt).toBe(null);
-        expect(await held(tenant, 'a')).toEqual(by(saga, 'a'));
+        expect(await held(tenant, 'a', 'b')).toEqual(by(saga, 'a'));
       });
     }
 
@@ -179,7 +179,7 @@ export function lockTests(
       expect(await held(tenant, 'a', 'b')).toEqual(by(saga, 'a', 'b'));
     });
 
-    test('are born at most once when they want a part of it, and what nobody was born with is not held for ever', async () => {
+    test('are born at most once when they want a part of it, and nothing is held for ever', async () => {
       const tenant = fresh('shop');
       const turns = Array.from({ length: 10 }, (_, n) => locking(tenant, n % 2 === 0 ? ['a', 'b'] : ['b', 'c']));
 

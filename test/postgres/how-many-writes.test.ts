@@ -5,7 +5,16 @@
 
 import type postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createOrchestrator, isSagacityError, type Orchestrator, type Run, saga, type Store, typed } from 'sagacity';
+import {
+  createOrchestrator,
+  isSagacityError,
+  type Orchestrator,
+  type Run,
+  saga,
+  signal,
+  type Store,
+  typed,
+} from 'sagacity';
 import { postgresStore } from 'sagacity/postgres';
 import { privatePostgres, type PrivatePostgres, scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
 import { figure } from '../support/figures.ts';
@@ -36,6 +45,7 @@ interface Shop {
   readonly orchestrator: Orchestrator<true>;
   readonly charge: ReturnType<typeof chargeCard>;
   readonly instalments: ReturnType<typeof fourCharges>;
+  readonly approval: ReturnType<typeof approvedCharge>;
   /** Resolves when the orchestrator has looked for work so many times more. */
   swept(times: number): Promise<void>;
   close(): Promise<void>;
@@ -45,15 +55,16 @@ async function opened(): Promise<Shop> {
   const provider = await scriptedProvider();
   const charge = chargeCard(provider.url);
   const instalments = fourCharges(charge);
+  const approval = approvedCharge(charge);
   const url = await cluster.createDatabase();
   const store = sweepsCounted(postgresStore({ url, migrate: true }));
   const orchestrator = createOrchestrator({
-    ...{ store, definitions: [charge, instalments], tenant: 'shop-1', concurrency: 256, sweepEvery: '50ms' },
+    ...{ store, definitions: [charge, instalments, approval], tenant: 'shop-1', concurrency: 256, sweepEvery: '50ms' },
     heartbeat: { every: '10m', timeout: '30m' },
   });
   await orchestrator.start();
   return {
-    ...{ provider, orchestrator, charge, instalments },
+    ...{ provider, orchestrator, charge, instalments, approval },
     async swept(times) {
       const enough = store.sweeps() + times;
       await until(() => (store.sweeps() >= enough ? true : null), `${times} sweeps`);
@@ -78,6 +89,19 @@ function fourCharges(charge: ReturnType<typeof chargeCard>) {
     .step('second', charge, part, kept)
     .step('third', charge, part, kept)
     .step('fourth', charge, part, kept);
+}
+
+const approved = signal('approved', { payload: typed<{ by: string }>() });
+
+/** Holds the till, and waits for a word before its only step. */
+function approvedCharge(charge: ReturnType<typeof chargeCard>) {
+  return saga('approved-charge', {
+    input: typed<{ orderId: string; amount: number }>(),
+    key: ({ input }) => input.orderId,
+    lock: () => ['till-1'],
+  })
+    .waitFor('approval', approved, { within: '1h', otherwise: 'compensate' })
+    .step('charge', charge, ({ input }) => input, { compensate: { none: 'it is the last step' } });
 }
 
 function sweepsCounted(store: Store): Store & { sweeps(): number } {
@@ -230,6 +254,52 @@ describe('a saga of four steps', () => {
     figure('write transactions of 256 sagas of four steps that are submitted at once', writes, 255);
     expect(writes).toBeLessThan(256);
     expect(await shop.provider.records()).toHaveLength(1_024);
+  });
+});
+
+describe('a saga that holds something and waits for a signal', () => {
+  test('is written by five transactions: birth with lock, signal, claim, step with what it has heard, end', async () => {
+    shop = await opened();
+
+    const writes = await writesOf(async () => {
+      const run = await shop.orchestrator.submit(shop.approval, order);
+      await shop.orchestrator.signal(run.id, approved, { by: 'shift-lead' }, { eventId: 'click-81' });
+      expect(await ended(run)).toBe('succeeded');
+    });
+
+    figure('write transactions of a saga with a lock and a signal', writes, 5);
+    expect(writes).toBe(5);
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+
+  test('is sent it again by no transaction that writes', async () => {
+    shop = await opened();
+    const run = await shop.orchestrator.submit(shop.approval, order);
+    const say = () => shop.orchestrator.signal(run.id, approved, { by: 'shift-lead' }, { eventId: 'click-81' });
+    await say();
+    await ended(run);
+
+    const writes = await writesOf(async () => {
+      expect(await say()).toEqual({ status: 'applied' });
+    });
+
+    figure('write transactions of a signal that was sent before', writes, 0);
+    expect(writes).toBe(0);
+  });
+
+  test('keeps out another by no transaction that writes', async () => {
+    shop = await opened();
+    await shop.orchestrator.submit(shop.approval, order);
+    let refusal: unknown;
+
+    const writes = await writesOf(async () => {
+      const other = { ...order, orderId: 'order-18' };
+      refusal = await shop.orchestrator.submit(shop.approval, other).catch((error: unknown) => error);
+    });
+
+    figure('write transactions of a saga that wants what another holds', writes, 0);
+    expect(writes).toBe(0);
+    expect(isSagacityError(refusal, 'RESOURCE_LOCKED')).toBe(true);
   });
 });
 

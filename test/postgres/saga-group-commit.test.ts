@@ -140,7 +140,8 @@ describe('64 turns of sagas at once', () => {
 describe('what no two turns of a statement may have in common', () => {
   const [, other] = births(2, 'shop-1');
   const brought = step({}, { key: 'order-17' });
-  const one = sagaBirth('shop-1', { operations: [brought, stepped({ id: 'op-1' })] }, { key: 'order-17' });
+  const operations = [brought, stepped({ id: 'op-1' })];
+  const one = sagaBirth('shop-1', { operations }, { key: 'order-17', locks: ['cart-1', 'till-1'] });
   const meet = (turn: SagaTurn) => keysOfSagaTurn(turn).some((key) => keysOfSagaTurn(one).includes(key));
 
   test.each([
@@ -148,6 +149,7 @@ describe('what no two turns of a statement may have in common', () => {
     ['its identity', sagaBirth('shop-1', {}, { key: 'order-17' })],
     ['the id of an operation that is brought', sagaBirth('shop-1', { operations: [step({ id: brought.id })] })],
     ['its identity', sagaBirth('shop-1', { operations: [step({}, { key: 'order-17' })] })],
+    ['one of its locks', sagaBirth('shop-1', {}, { locks: ['till-1', 'till-2'] })],
   ])('is %s', (_, turn) => {
     expect(meet(turn)).toBe(true);
   });
@@ -159,6 +161,7 @@ describe('what no two turns of a statement may have in common', () => {
       'a saga whose key is that of an operation',
       sagaBirth('shop-1', {}, { name: 'payment.authorise', key: 'order-17' }),
     ],
+    ['a saga with other locks', sagaBirth('shop-1', {}, { locks: ['cart-2'] })],
   ])('is not %s', (_, turn) => {
     expect(meet(turn)).toBe(false);
   });

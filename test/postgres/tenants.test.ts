@@ -1,7 +1,7 @@
 /**
- * G14 at the database. Two tenants have operations and sagas of the same ids, keys, signals and locks; every statement that
- * serves one of them leaves the other as it was. Then each condition on the tenant is cut out of its statement, one at a
- * time, and the same look must find that the tenants have met: a statement without its tenant fails this test.
+ * G14 at the database. Two tenants have operations and sagas of the same ids, keys, signals and locks; every statement
+ * that serves one of them leaves the other as it was. Then each condition on the tenant is cut out of its statement, one
+ * at a time, and the same look must find that the tenants have met: a statement without its tenant fails this test.
  */
 
 import { randomUUID } from 'node:crypto';

@@ -3,7 +3,16 @@
  * a call ends by the deadline of the store's calls that it makes, or by the time that it was given to wait.
  */
 
-import type { Cancelled, OperationState, Result, SagaResult, SagaState, Submission } from 'sagacity';
+import type {
+  Cancelled,
+  Decided,
+  OperationState,
+  Result,
+  SagaResult,
+  SagaState,
+  SignalStatus,
+  Submission,
+} from 'sagacity';
 import type { Kind } from './shop.ts';
 
 /** The verbs of a worker process; what was ordered is named by its kind and id. */
@@ -17,6 +26,12 @@ export interface Verbs {
   result(kind: Kind, id: string): End;
   history(kind: Kind, id: string): readonly HistoryLine[];
   cancel(id: string): Cancelled['status'];
+  /** Says to a saga what it does not wait for. */
+  signal(id: string, eventId: string): Decided['status'] | 'refused';
+  /** What became of it. */
+  said(id: string, eventId: string): SignalStatus['status'];
+  /** The ids of the sagas that hold something. */
+  held(): readonly string[];
   /** The ids of the operations in doubt that come first. */
   doubts(): readonly string[];
   /** The ids of the sagas that wait for a person longest. */
@@ -93,6 +108,9 @@ export const allowedMs: Readonly<Record<Verb, number>> = {
   result: withinMs + 3 * storeDeadlineMs + lateMs,
   history: 3 * storeDeadlineMs + lateMs,
   cancel: withinMs + pauseMs + 4 * storeDeadlineMs + lateMs,
+  signal: withinMs + pauseMs + 4 * storeDeadlineMs + lateMs,
+  said: storeDeadlineMs + lateMs,
+  held: storeDeadlineMs + lateMs,
   doubts: storeDeadlineMs + lateMs,
   escalated: storeDeadlineMs + lateMs,
   versions: storeDeadlineMs + lateMs,
@@ -104,6 +122,6 @@ const surroundings = ['STORE_UNAVAILABLE', 'ORCHESTRATOR_STOPPED', 'GONE'];
 
 /** With which errors a call may end while everything around it breaks. Only a write can be in doubt. */
 export function mayEndWith(verb: Verb, code: string): boolean {
-  const writes = verb === 'submit' || verb === 'cancel' || verb === 'start';
+  const writes = ['submit', 'cancel', 'signal', 'start'].includes(verb);
   return surroundings.includes(code) || (writes && code === 'STORE_IN_DOUBT');
 }

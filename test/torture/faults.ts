@@ -178,6 +178,9 @@ const provocations: { readonly [Name in TorturedStatement]?: (scene: Scene) => P
   'claim-one': (scene) => cancelOne(scene, 'operation'),
   'claim-saga': (scene) => cancelOne(scene, 'saga'),
   'hand-over': (scene) => cancelOne(scene, 'operation'),
+  signal: signalOne,
+  'read-signal': signalOne,
+  'held-locks': async ({ workers, chance }) => void (await chance.oneOf(workers).ask('held')),
   read: (scene) => askAboutOne(scene, 'operation'),
   records: (scene) => askAboutOne(scene, 'operation'),
   'read-saga': (scene) => askAboutOne(scene, 'saga'),
@@ -200,6 +203,15 @@ async function restartOne({ workers, chance }: Scene): Promise<void> {
 async function cancelOne({ workers, chance, load }: Scene, sort: Sort): Promise<void> {
   const order = load.any(sort);
   if (order !== null) await chance.oneOf(workers).ask('cancel', order.id);
+}
+
+/** What was said is asked for, too, whatever came of it. */
+async function signalOne({ workers, chance, load }: Scene): Promise<void> {
+  const order = load.any('saga');
+  if (order === null) return;
+  const eventId = `event-${chance.below(1_000)}`;
+  await chance.oneOf(workers).ask('signal', order.id, eventId);
+  await chance.oneOf(workers).ask('said', order.id, eventId);
 }
 
 async function askAboutOne({ workers, chance, load }: Scene, sort: Sort): Promise<void> {

@@ -56,6 +56,22 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
   },
   cancel: async (id) =>
     (await working().cancel(id, { by: 'a customer', reason: 'changed their mind', within: withinMs })).status,
+  async signal(id, eventId) {
+    const options = { eventId, within: withinMs };
+    try {
+      return (await working().signal(id, { type: 'customer.asked' }, options)).status;
+    } catch (error) {
+      // None of these sagas waits for a word of its customers.
+      if (isSagacityError(error, 'SIGNAL_REFUSED')) return 'refused';
+      throw error;
+    }
+  },
+  said: async (id, eventId) => (await working().signalStatus(id, { signal: 'customer.asked', eventId })).status,
+  // Of the store itself: an orchestrator asks this only for a saga that wants what another holds, and here none does.
+  async held() {
+    if (store === null) throw new NotWorking();
+    return (await store.heldLocks('shop-1', ['till-1'])).map(({ saga }) => saga);
+  },
   doubts: async () => (await working().operator.doubts({ limit: 20 })).map(({ id }) => id),
   escalated: async () => (await working().operator.escalatedSagas({ limit: 20 })).map(({ id }) => id),
   versions: async () => (await working().operator.versions()).map(({ saga, version }) => `${saga}@${version}`),

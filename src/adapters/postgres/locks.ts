@@ -96,7 +96,7 @@ export function released({ lock }: Tables): SQL {
     )`;
 }
 
-/** Also of sagas that have settled since: who asks was refused a moment ago. */
+/** Also by sagas that were not born: who asks may have been refused for what one of them left behind. */
 export async function readHeldLocks(
   database: Database,
   tenant: string,
@@ -110,7 +110,10 @@ export async function readHeldLocks(
       from
         jsonb_array_elements_text(${JSON.stringify(resources)}::text::jsonb) as wanted(resource)
         cross join lateral (
-          select w.* from ${database.tables.lock} w where w.tenant collate "C" = ${tenant}::text and w.resource = wanted.resource limit 1
+          select w.*
+          from ${database.tables.lock} w
+          where w.tenant collate "C" = ${tenant}::text and w.resource = wanted.resource
+          limit 1
         ) as l
       order by l.resource`,
   );

@@ -238,7 +238,10 @@ function dues(before: SQL): SQL {
         select
           due.doc ->> 'name' as name,
           coalesce(
-            (due.doc ->> 'at')::bigint, ${epochMs('g.now')} + ceil((due.doc ->> 'inMs')::float8)::bigint, ${before}, ${epochMs('g.now')}
+            (due.doc ->> 'at')::bigint,
+            ${epochMs('g.now')} + ceil((due.doc ->> 'inMs')::float8)::bigint,
+            ${before},
+            ${epochMs('g.now')}
           ) as at
         from jsonb_array_elements(g.dues) as due(doc)
       ) as each`;

@@ -36,9 +36,9 @@ export function nextItems(forEach: ForEach, saga: string, before: Items | null, 
   const begin = mayBegin(items, forEach);
   const begun: Items = {
     ...items,
-    next: Math.max(items.next, ...begin.map((index) => index + 1)),
+    next: items.next + begin.filter((index) => index >= items.next).length,
     underWay: [...items.underWay, ...begin],
-    again: without(items.again, ...begin),
+    again: items.again.filter((index) => !begin.includes(index)),
   };
   return { items: begun, begins: begin.map((index) => ({ index, item: all[index] })) };
 }
@@ -116,6 +116,6 @@ function isAtRest({ count, next, underWay, again }: Items): boolean {
   return next === count && underWay.length === 0 && again.length === 0;
 }
 
-function without(indexes: readonly number[], ...gone: readonly number[]): readonly number[] {
-  return indexes.filter((index) => !gone.includes(index));
+function without(indexes: readonly number[], gone: number): readonly number[] {
+  return indexes.filter((index) => index !== gone);
 }

@@ -101,7 +101,7 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     delays: delaysIn(chain.parts),
     picks: picksIn(chain.parts),
     saga: saga.name,
-    forEachs: partsIn(chain.parts).filter((part) => part.type === 'forEach'),
+    lists: partsIn(chain.parts).filter((part) => part.type === 'forEach'),
   });
   // XState reads the types of states from literals, and these are made from data: the kernel's lint looks at them.
   return written.createMachine(config as never) as unknown as AnyStateMachine;
@@ -178,7 +178,7 @@ interface Words {
   readonly delays: Readonly<Record<string, (moment: Moment) => number>>;
   readonly picks: Readonly<Record<string, (moment: Moment) => boolean>>;
   readonly saga: string;
-  readonly forEachs: readonly ForEach[];
+  readonly lists: readonly ForEach[];
 }
 
 /** All parts, with those that stand in others. */
@@ -192,7 +192,7 @@ type Moment = { readonly context: SagaContext };
 type Heard = Moment & { readonly event: object };
 
 /** What the charts of all sagas are written with: names, so that a stored instance finds them again. */
-function words({ actors, delays, picks, saga, forEachs }: Words) {
+function words({ actors, delays, picks, saga, lists }: Words) {
   return setup({
     // XState takes types by example; these values are never read.
     types: { context: {} as SagaContext, events: {} as SagaEvent, input: {} as SagaInput },
@@ -201,7 +201,7 @@ function words({ actors, delays, picks, saga, forEachs }: Words) {
     guards: {
       ...picks,
       ...Object.fromEntries(
-        forEachs.map((each) => [
+        lists.map((each) => [
           itemGuard(each),
           (heard: Heard) => itemUnderWay(heard.context.items, each.name, heard.event) !== null,
         ]),
@@ -232,7 +232,7 @@ function words({ actors, delays, picks, saga, forEachs }: Words) {
           : {},
       ),
       beginItems: enqueueActions(({ context, enqueue }, { part }: Listed) => {
-        const each = forEachs.find(({ name }) => name === part);
+        const each = lists.find(({ name }) => name === part);
         if (each === undefined) throw new Error(`Saga ${saga} has no forEach ${part}.`);
         const seen = known(context);
         const { items, begins } = nextItems(each, saga, context.items[part] ?? null, () => each.items(seen));

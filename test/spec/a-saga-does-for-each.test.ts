@@ -75,6 +75,11 @@ async function made(kind: string): Promise<readonly (string | null)[]> {
   return (await shop.provider.records({ kind })).map(({ orderId }) => orderId);
 }
 
+/** The record that a parcel has. */
+async function idOf(parcel: string) {
+  return (await shop.provider.records({ kind: 'reservation' })).find(({ orderId }) => orderId === parcel)?.id;
+}
+
 describe('a saga that does one thing for each of a list', () => {
   test.each([0, 1, 3, 20])('does it for as many as there are: %i', async (count) => {
     shop = await sagaShop();
@@ -183,10 +188,6 @@ describe('a saga that does one thing for each of a list', () => {
     );
   });
 
-  async function idOf(parcel: string) {
-    return (await shop.provider.records({ kind: 'reservation' })).find(({ orderId }) => orderId === parcel)?.id;
-  }
-
   test('does it in a branch beside one that does it for others', async () => {
     shop = await sagaShop();
     const { reserve, book, pay } = shop.trade;
@@ -254,8 +255,8 @@ describe('a saga that does one thing for each of a list', () => {
   });
 });
 
-describe('one of the items is refused before the pivot', () => {
-  test('nothing more is begun, and all is taken back, the last first', async () => {
+describe('a list that is left before the pivot', () => {
+  test('begins nothing more once an item is refused, and is taken back, the last first', async () => {
     shop = await sagaShop();
     const definition = dispatch(shop.trade, { concurrency: 1 });
     const orchestrator = await shop.open([definition]);
@@ -269,7 +270,7 @@ describe('one of the items is refused before the pivot', () => {
     expect(await counted()).toEqual({ authorisation: 1, reservation: 2, release: 2, void: 1 });
   });
 
-  test('what is under way is waited for, until it is proven how it ended', async () => {
+  test('is taken back once it is proven how what was under way has ended', async () => {
     shop = await sagaShop();
     const definition = dispatch(shop.trade, { concurrency: 2 });
     const orchestrator = await shop.open([definition]);
@@ -288,7 +289,7 @@ describe('one of the items is refused before the pivot', () => {
     expect(await counted()).toEqual({ authorisation: 1, reservation: 1, release: 1, void: 1 });
   });
 
-  test('what was begun and has not been sent is given up', async () => {
+  test('gives up what was begun and has not been sent', async () => {
     shop = await sagaShop();
     const definition = dispatch(shop.trade);
     const orchestrator = await shop.open([definition], { concurrency: 1 });
@@ -301,7 +302,7 @@ describe('one of the items is refused before the pivot', () => {
     expect(await counted()).toEqual({ authorisation: 1, void: 1 });
   });
 
-  test('of a step in the branch beside it, which leaves the items as well', async () => {
+  test('begins nothing more once a step in the branch beside it is refused', async () => {
     shop = await sagaShop();
     const { reserve, book } = shop.trade;
     const definition = saga('both', { input: typed<Dispatch>(), key: ({ input }) => input.orderId }).parallel(
@@ -335,37 +336,37 @@ describe('one of the items is refused before the pivot', () => {
     expect(await counted()).toEqual({ reservation: 2, release: 2 });
   });
 
-  test.each<['cancelled' | 'timed-out', () => Promise<unknown>]>([
-    ['cancelled', async () => undefined],
-    ['timed-out', () => shop.pass('6s')],
-  ])('or the saga is %s in the middle', async (code, wait) => {
-    shop = await sagaShop();
-    const definition = dispatch(shop.trade, { concurrency: 2, within: '5s' });
-    const orchestrator = await shop.open([definition]);
-    shop.hold('reservation');
-    const run = await orchestrator.submit(definition, five);
-    await shop.held('reservation');
-    await shop.rest();
+  test.each(['cancelled', 'timed-out'] as const)(
+    'is taken back as far as it came when the saga is %s',
+    async (code) => {
+      shop = await sagaShop();
+      const definition = dispatch(shop.trade, { concurrency: 2, within: '5s' });
+      const orchestrator = await shop.open([definition]);
+      shop.hold('reservation');
+      const run = await orchestrator.submit(definition, five);
+      await shop.held('reservation');
+      await shop.rest();
 
-    await wait();
-    const cancelling =
-      code === 'cancelled' ? orchestrator.cancel(run.id, { by: 'the shop', reason: 'sold out' }) : undefined;
-    await shop.rest();
-    shop.letGo('reservation');
-    await shop.pass('2m');
-    await cancelling;
+      if (code === 'timed-out') await shop.pass('6s');
+      const word = { by: 'the shop', reason: 'sold out' };
+      const cancelling = code === 'cancelled' ? orchestrator.cancel(run.id, word) : null;
+      await shop.rest();
+      shop.letGo('reservation');
+      await shop.pass('2m');
+      await cancelling;
 
-    expect(await now(run)).toMatchObject({ status: 'compensated', cause: { step: null, code } });
-    const { reservation, release, ...others } = await counted();
-    expect([reservation, release]).toEqual([2, 2]);
-    expect(others).toEqual({ authorisation: 1, void: 1 });
-  });
+      expect(await now(run)).toMatchObject({ status: 'compensated', cause: { step: null, code } });
+      const { reservation, release, ...others } = await counted();
+      expect([reservation, release]).toEqual([2, 2]);
+      expect(others).toEqual({ authorisation: 1, void: 1 });
+    },
+  );
 });
 
-describe('one of the items is refused after the pivot', () => {
+describe('an item that is refused after the pivot', () => {
   const decision = { by: 'the shop', evidence: 'a call to the carrier' };
 
-  test('the others go on without it, if it says so', async () => {
+  test('is left out while the others go on, if the saga says so', async () => {
     shop = await sagaShop();
     const definition = announcing(shop.trade, 'continue');
     const orchestrator = await shop.open([definition]);
@@ -382,7 +383,7 @@ describe('one of the items is refused after the pivot', () => {
     expect(await shop.kept()).toEqual(['capture', 'invoice']);
   });
 
-  test('a person is asked about it once the others have ended, and may state how it ended', async () => {
+  test('is asked about once the others have ended, and a person may state how it ended', async () => {
     shop = await sagaShop();
     const definition = announcing(shop.trade, 'escalate');
     const orchestrator = await shop.open([definition]);
@@ -403,7 +404,7 @@ describe('one of the items is refused after the pivot', () => {
     expect(await shop.kept()).toEqual(['capture', 'invoice']);
   });
 
-  test('a person may have it taken again, under another key', async () => {
+  test('is taken again under another key, if a person says so', async () => {
     shop = await sagaShop();
     const definition = announcing(shop.trade, 'escalate');
     const orchestrator = await shop.open([definition]);
@@ -420,7 +421,7 @@ describe('one of the items is refused after the pivot', () => {
     expect(begun.size).toBe(8);
   });
 
-  test('of several each is decided about by its name, whatever process is there by then', async () => {
+  test('is decided about by its name among several, whatever process is there by then', async () => {
     shop = await sagaShop();
     const definition = announcing(shop.trade, 'escalate');
     const first = await shop.open([definition]);

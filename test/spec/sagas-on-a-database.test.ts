@@ -5,7 +5,7 @@
 
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createOrchestrator, type Orchestrator, type Store, type Waker } from 'sagacity';
+import { type AnySaga, createOrchestrator, type Orchestrator, saga, type Store, typed, type Waker } from 'sagacity';
 import { pgliteStore } from 'sagacity/pglite';
 import { postgresStore } from 'sagacity/postgres';
 import { embeddedHosts, type Host, ORDERS, serverHosts } from '../support/host-transactions.ts';
@@ -95,9 +95,10 @@ describe('forty sagas that three processes share', () => {
 });
 
 describe('a saga whose process is gone', () => {
-  test('is gone on with by another one, which finds what was under way', async () => {
-    const selling = purchase(trade);
-    const heartbeat = { every: '200ms', timeout: '1s' } as const;
+  const heartbeat = { every: '200ms', timeout: '1s' } as const;
+
+  /** An orchestrator that is cut off from its database at a word. */
+  async function doomed(selling: AnySaga) {
     const seen: SeverableStore[] = [];
     const dying = shared.orchestrator({
       ...{ definitions: [selling], heartbeat },
@@ -108,10 +109,19 @@ describe('a saga whose process is gone', () => {
       },
     });
     await dying.start();
+    const sever = () => {
+      for (const each of seen) each.sever();
+    };
+    return { dying, sever };
+  }
+
+  test('is gone on with by another one, which finds what was under way', async () => {
+    const selling = purchase(trade);
+    const { dying, sever } = await doomed(selling);
     await shared.provider.calls(['commit-then-hold'], 'reservation');
     const { id } = await dying.submit(selling, { orderId: 'order-3' });
     await until(async () => ((await kept('order-3')).length === 2 ? true : null), 'the reservation to be made');
-    for (const each of seen) each.sever();
+    sever();
 
     const other = shared.orchestrator({ definitions: [selling], heartbeat });
     await other.start();
@@ -122,7 +132,48 @@ describe('a saga whose process is gone', () => {
     expect(await stateOf(id)).toBe('succeeded');
     expect(await kept('order-3')).toEqual(['authorisation', 'reservation', 'payment']);
   });
+
+  test('is gone on with in the middle of a list, of which nothing is done twice or left out', async () => {
+    const parcels = Array.from({ length: 12 }, (_, n) => `parcel-4-${n}`);
+    const selling = sendingEach(trade);
+    const { dying, sever } = await doomed(selling);
+    const once = Array.from({ length: 5 }, () => 'ok' as const);
+    await shared.provider.calls([...once, 'commit-then-hold', 'commit-then-hold', 'commit-then-hold'], 'reservation');
+    const { id } = await dying.submit(selling, { orderId: 'order-4', parcels });
+    const made = async () => (await Promise.all(parcels.map(kept))).flat().length;
+    await until(async () => ((await made()) === 8 ? true : null), 'five to be done, and three to be under way');
+    sever();
+
+    const other = shared.orchestrator({ definitions: [selling], heartbeat });
+    await other.start();
+    await quiet();
+    await shared.provider.release();
+    const run = await other.sagaRun({ saga: selling, key: 'order-4' });
+    const end = await run.result({ within: 0 });
+    await other.stop();
+
+    expect(await stateOf(id)).toBe('succeeded');
+    expect(await Promise.all(parcels.map(kept))).toEqual(parcels.map(() => ['reservation']));
+    expect(await kept('order-4')).toEqual(['payment']);
+    expect(end.status === 'succeeded' && new Set(end.output.parcels.map(({ id: of }) => of)).size).toBe(12);
+  });
 });
+
+/** Reserve each of the parcels, three at a time, and pay. */
+function sendingEach({ reserve, pay }: Trade) {
+  const input = typed<{ orderId: string; parcels: readonly string[] }>();
+  return saga('list', { input, key: ({ input: { orderId } }) => orderId })
+    .forEach(
+      'parcels',
+      ({ input: { parcels } }) => parcels,
+      reserve,
+      ({ item }) => ({ orderId: item }),
+      {
+        concurrency: 3,
+      },
+    )
+    .step('payment', pay, ({ input: { orderId } }) => ({ orderId }));
+}
 
 interface Hosted {
   readonly submitter: Orchestrator<true>;

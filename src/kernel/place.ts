@@ -16,7 +16,7 @@ import { type Effect, guarded, type Turn } from './turn.ts';
 export interface Placing {
   readonly value: unknown;
   readonly context: unknown;
-  /** Where it stood: a timer of the same id goes on from there, and no generation is given twice. */
+  /** Where it stood: a timer of the same id goes on, what it was to hear later is heard, no generation is given twice. */
   readonly before: KernelRow;
   /** The last generation of each actor, by its id in this chart. */
   readonly generations: Readonly<Record<string, number>>;
@@ -45,10 +45,8 @@ export function placed(machine: AnyStateMachine, { value, context, before, gener
       const generation = (before.generations[`timer:${id}`] ?? 0) + 1;
       return [{ id, event: { type: id }, to: null, generation, delayMs: delayMs(machine, delay, context) }];
     });
-    const kept = nodes.flatMap(timersAt).flatMap(({ id }): [string, Timer][] => {
-      const timer = before.timers[id];
-      return timer === undefined ? [] : [[id, timer]];
-    });
+    const waits = new Set(nodes.flatMap(timersAt).map(({ id }) => id));
+    const kept = Object.entries(before.timers).filter(([id, { to }]) => waits.has(id) || isSaidLater(id, to));
     const row: KernelRow = {
       ...bare,
       value: snapshot.value,
@@ -112,6 +110,11 @@ function inputOf(input: unknown, context: unknown, { surroundings }: TurnScope):
 
 /** The beginning of the id that XState gives to a timer of `after`. */
 const AFTER = 'xstate.after.';
+
+/** What the instance has told itself to hear later does not depend on the state in which it is. */
+function isSaidLater(id: string, to: Timer['to']): boolean {
+  return to === null && !id.startsWith(AFTER);
+}
 
 /** Those of `after`, which XState has turned into events that a state raises on entry. */
 function timersAt(node: AnyStateNode): readonly { readonly id: string; readonly delay: unknown }[] {

@@ -19,6 +19,7 @@ import {
 } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { setup } from 'xstate';
+import { type Death, mortal } from '../support/mortal-store.ts';
 import { order, type Part, sagaReached, sagaShop, type SagaShop, type Trade, typeOf } from '../support/saga-shop.ts';
 import { severable } from '../support/severable-store.ts';
 
@@ -120,6 +121,31 @@ describe('a saga whose step is unknown when it is migrated', () => {
 
     expect(await statusIn(moving, run)).toBe('compensated');
     expect(await shop.kept()).toEqual(['authorisation', 'booking', 'cancellation', 'void']);
+  });
+});
+
+describe('a saga whose process dies while it is moved on', () => {
+  const writes = 9;
+  const deaths: readonly Death[] = Array.from({ length: writes }, (_, n) => n + 1).flatMap((write) =>
+    (['before', 'after'] as const).map((side) => ({ side, write })),
+  );
+
+  test.each(deaths)('$side its write $write has each of its effects once all the same', async (death) => {
+    shop = await sagaShop();
+    const { older, newer, leading } = alike();
+    const run = await interrupted('authorisation', older);
+    shop.letGo('authorisation');
+    const dying = await shop.open([newer], { migrations: [leading], store: mortal(shop.store, death), start: false });
+    // It may die before it has begun.
+    void dying.start();
+    await shop.pass('1m');
+
+    const moving = await shop.open([newer], { migrations: [leading] });
+    await shop.pass('5m');
+
+    expect(await statusIn(moving, run)).toBe('succeeded');
+    expect(await migrationsOf(moving, run)).toEqual([{ from: 1, to: 2 }]);
+    expect(await shop.kept()).toEqual(['authorisation', 'booking', 'reservation', 'payment']);
   });
 });
 

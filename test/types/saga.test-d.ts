@@ -779,12 +779,12 @@ describe('a migration', () => {
   });
 
   test('is given beside the definitions, and is none of them', () => {
-    const options = {} as CreateOptions;
+    const given = {} as CreateOptions;
     const leading = migration(begin, newer, () => null);
 
-    createOrchestrator({ ...options, migrations: [leading] });
+    createOrchestrator({ ...given, migrations: [leading] });
     // @ts-expect-error it is no definition
-    createOrchestrator({ ...options, definitions: [leading] });
+    createOrchestrator({ ...given, definitions: [leading] });
     // @ts-expect-error the word is another one
     saga('fulfilment', { ...options, whenChanged: 'ignore' });
   });

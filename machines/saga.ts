@@ -10,6 +10,7 @@ import { type AnyStateMachine, assign, setup } from 'xstate';
 import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
 import type { Chain, Choose, Part, Saga, Sleep, Step } from '../src/define/saga-flow.ts';
+import { type Target } from '../src/define/step-target.ts';
 import { inert } from './actors.ts';
 
 /** What a chart remembers: what it began with, and the outputs of the steps that have succeeded, by name. */
@@ -72,9 +73,9 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     },
     output: ({ event }: { event: { output?: unknown } }) => event.output,
   } as const;
-  const actions = [...actionsIn(chain.parts), 'compensate'];
+  const sources = [...sourcesIn(chain.parts), 'compensate'];
   const written = words({
-    actors: Object.fromEntries(actions.map((action) => [action, inert])),
+    actors: Object.fromEntries(sources.map((source) => [source, inert])),
     delays: delaysIn(chain.parts),
     picks: picksIn(chain.parts),
   });
@@ -91,8 +92,13 @@ function known({ input, outputs }: SagaContext): Record<string, unknown> {
   return { ...outputs, input };
 }
 
-function actionsIn(parts: readonly Part[]): string[] {
-  return partsIn(parts).flatMap((part) => (part.type === 'step' ? part.operation.action : []));
+function sourcesIn(parts: readonly Part[]): string[] {
+  return partsIn(parts).flatMap((part) => (part.type === 'step' ? sourceOf(part.target) : []));
+}
+
+/** What a step invokes, and what is drawn: no operation has the name of a saga there. */
+function sourceOf(target: Target): string {
+  return target.type === 'saga' ? `saga ${target.name}` : target.action;
 }
 
 /** Of the sleeps whose length is made from what is known by then. */
@@ -268,7 +274,7 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
   const failed = `${step.name} failed`;
   const invoke = {
     id: step.name,
-    src: step.operation.action,
+    src: sourceOf(step.target),
     input: ({ context }: Moment) => step.input(known(context)),
     onDone: { target: next, actions: { type: 'keepOutput', params: { step: step.name } } },
     onError: { target: back ?? (step.onFailed === 'continue' ? next : failed) },
@@ -278,7 +284,7 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
 
   const params: Asked = { step: step.name, amongOthers };
   const asked = {
-    description: `${step.operation.action} was refused, and there is no way back: a person decides.`,
+    description: `${sourceOf(step.target)} was refused, and there is no way back: a person decides.`,
     tags: ['escalated'],
     on: {
       'verdict.given': [
@@ -295,9 +301,10 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
 }
 
 /** One line for drawings: what is done there, and what becomes of it. */
-function descriptionOf({ operation, compensate, onFailed }: Step, isBackward: boolean): string {
-  if (!isBackward) return `${operation.action}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
-  if (compensate === null) return `${operation.action}; after it there is no way back`;
-  if ('none' in compensate) return `${operation.action}; nothing takes it back: ${compensate.none}`;
-  return `${operation.action}; taken back by ${compensate.operation.action}`;
+function descriptionOf({ target, compensate, onFailed }: Step, isBackward: boolean): string {
+  const source = sourceOf(target);
+  if (!isBackward) return `${source}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
+  if (compensate === null) return `${source}; after it there is no way back`;
+  if ('none' in compensate) return `${source}; nothing takes it back: ${compensate.none}`;
+  return `${source}; taken back by ${'byItself' in compensate ? 'itself' : compensate.operation.action}`;
 }

@@ -8,9 +8,10 @@ import { encode } from '../domain/codec.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { operationId, providerKey, sagaId, type Scope, scopeOf, stepKey } from '../domain/idempotency.ts';
 import type { Operation } from '../define/operation.ts';
-import { validate } from '../define/schema.ts';
+import { targetName } from '../define/step-target.ts';
+import { type Schema, validate } from '../define/schema.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
-import type { RunnableSaga } from './runnable.ts';
+import { newestOf, type RunnableSaga } from './runnable.ts';
 
 export interface Accepted {
   readonly ref: OperationRef;
@@ -52,11 +53,11 @@ export function birthOf(scope: Scope, { volatile }: Operation, input: unknown): 
 }
 
 /** Through its schema, at once: a turn waits for nothing. */
-export function acceptedNow({ action, options }: Operation, given: unknown): unknown {
-  const input = validate(options.input, given, `The input of ${action}`);
+export function acceptedNow(name: string, schema: Schema, given: unknown): unknown {
+  const input = validate(schema, given, `The input of ${name}`);
   if (input instanceof Promise) {
     input.catch(() => {});
-    throw new Error(`The schema of ${action} is asynchronous, and here it has to answer at once.`);
+    throw new Error(`The schema of ${name} is asynchronous, and here it has to answer at once.`);
   }
   return input;
 }
@@ -80,22 +81,27 @@ export function acceptSaga(
     : acceptedSaga(saga, tenant, input);
 }
 
-function acceptedSaga(
-  { name, version, hash, definition, steps }: RunnableSaga,
-  tenant: string,
-  input: unknown,
-): AcceptedSaga {
+function acceptedSaga(saga: RunnableSaga, tenant: string, input: unknown): AcceptedSaga {
+  const { name, definition } = saga;
   const { key } = scopeOf(tenant, name, definition.options.key({ input }));
-  // Refused now, and not when a step is begun: the identities of its steps are made from its own.
-  for (const { step, operation } of steps.values())
-    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step }));
+  refuseLongKeys(saga, tenant, key);
+  return { ref: { tenant, id: sagaId({ tenant, action: name, key }) }, birth: birthOfSaga(saga, key, input), input };
+}
+
+/** Refused now, and not when a step is begun: the identities of its steps are made from its own, and theirs from those. */
+function refuseLongKeys({ name, steps, sagas }: RunnableSaga, tenant: string, key: string): void {
+  for (const { step, target } of steps.values()) {
+    const scope = scopeOf(tenant, targetName(target), stepKey({ saga: name, key, step }));
+    const child = target.type === 'saga' ? newestOf(sagas, target.name) : null;
+    if (child !== null) refuseLongKeys(child, tenant, scope.key);
+  }
+}
+
+/** What is recorded of a saga of this key, with an input that its schema has let pass. */
+export function birthOfSaga({ name, version, hash }: RunnableSaga, key: string, input: unknown): SagaBirth {
   return {
-    ref: { tenant, id: sagaId({ tenant, action: name, key }) },
-    birth: {
-      ...{ name, version, key, hash },
-      fingerprint: fingerprintOf(input, { volatile: [] }),
-      input: encode(input, { onUnsupported: 'refuse' }),
-    },
-    input,
+    ...{ name, version, key, hash },
+    fingerprint: fingerprintOf(input, { volatile: [] }),
+    input: encode(input, { onUnsupported: 'refuse' }),
   };
 }

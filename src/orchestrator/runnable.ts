@@ -4,9 +4,10 @@
  */
 
 import { definitionInvalid } from '../domain/errors.ts';
-import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
+import { isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
-import type { Chain, HandWritten, Part, Saga } from '../define/saga-flow.ts';
+import type { Chain, HandWritten, Part, Saga, StepCompensation } from '../define/saga-flow.ts';
+import { compensationOfTarget, type Target } from '../define/step-target.ts';
 import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
 import { structuralHash } from '../kernel/hash.ts';
@@ -28,14 +29,16 @@ export interface RunnableSaga {
   readonly isChain: boolean;
   /** By the id of the actor that waits for it. */
   readonly steps: ReadonlyMap<string, SagaStep>;
+  /** Every saga that is registered with it, by {@link sagaLabel}: its own steps are among them. */
+  readonly sagas: ReadonlyMap<string, RunnableSaga>;
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
   readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
 }
 
 export interface SagaStep {
   readonly step: string;
-  readonly operation: Operation;
-  readonly compensate: Compensation | null;
+  readonly target: Target;
+  readonly compensate: StepCompensation | null;
 }
 
 export interface Registry {
@@ -46,6 +49,12 @@ export interface Registry {
 
 export function sagaLabel({ name, version }: { readonly name: string; readonly version: number }): string {
   return `${name}@${version}`;
+}
+
+/** The newest version of it that is registered; null: none is. */
+export function newestOf(sagas: Registry['sagas'], name: string): RunnableSaga | null {
+  const versions = [...sagas.values()].filter((saga) => saga.name === name);
+  return versions.toSorted((a, b) => a.version - b.version).at(-1) ?? null;
 }
 
 /** The definitions by name, with everything they name themselves; two different ones of one name are refused. */
@@ -65,7 +74,7 @@ export function registered(given: readonly unknown[]): Registry {
     operations.set(definition.action, definition);
     registerInverse(definition.compensate);
   };
-  const registerInverse = (compensate: Compensation | null): void => {
+  const registerInverse = (compensate: StepCompensation | null): void => {
     if (compensate !== null && 'operation' in compensate) registerOperation(compensate.operation);
   };
   const registerSaga = (definition: Saga): void => {
@@ -79,10 +88,11 @@ export function registered(given: readonly unknown[]): Registry {
         { saga: definition.name, version: definition.version },
       );
     }
-    const saga = runnable(definition);
+    const saga = runnable(definition, sagas);
     sagas.set(label, saga);
-    for (const { operation, compensate } of saga.steps.values()) {
-      registerOperation(operation);
+    for (const { target, compensate } of saga.steps.values()) {
+      if (target.type === 'saga') registerSaga(target);
+      else registerOperation(target);
       registerInverse(compensate);
     }
   };
@@ -96,16 +106,52 @@ export function registered(given: readonly unknown[]): Registry {
       );
     }
   }
+  for (const saga of sagas.values()) refuseBadChildren(saga);
   return { operations, sagas };
 }
 
-function runnable(definition: Saga): RunnableSaga {
+/** A step is begun with the newest version of its saga, which need not be the one that it was written with. */
+function refuseBadChildren({ name, version, steps, sagas }: RunnableSaga): void {
+  for (const { step, target, compensate } of steps.values()) {
+    const newest = target.type === 'saga' ? newestOf(sagas, target.name) : null;
+    if (newest === null) continue;
+    const way = wayTo(name, newest);
+    if (way !== null) {
+      throw definitionInvalid(
+        `Saga ${name} would have itself inside, without end: ${[name, ...way].join(' -> ')}.`,
+        'Steps are begun with the newest versions that are registered: leave one of these out of that circle.',
+        { saga: name, version, sagas: [name, ...way] },
+      );
+    }
+    if (compensate !== null && 'byItself' in compensate && newest.definition.pivotStep !== null) {
+      throw definitionInvalid(
+        `Step ${step} of saga ${name} is begun with version ${newest.version} of ${newest.name}, which has a pivot and cannot take itself back.`,
+        "Say in the step how it is taken back: compensate ({ operation, input } or { none: 'reason' }).",
+        { saga: name, version, step },
+      );
+    }
+  }
+}
+
+/** From a saga to one of this name inside, by the newest versions. */
+function wayTo(name: string, from: RunnableSaga, passed: readonly string[] = []): readonly string[] | null {
+  if (from.name === name) return [name];
+  if (passed.includes(from.name)) return null;
+  for (const { target } of from.steps.values()) {
+    const next = target.type === 'saga' ? newestOf(from.sagas, target.name) : null;
+    const rest = next === null ? null : wayTo(name, next, [...passed, from.name]);
+    if (rest !== null) return [from.name, ...rest];
+  }
+  return null;
+}
+
+function runnable(definition: Saga, sagas: Registry['sagas']): RunnableSaga {
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
   if (flow.type === 'machine') refuseUndurable(definition, flow, machine);
   const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
-    ...{ definition, name, version, steps },
+    ...{ definition, name, version, steps, sagas },
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
     isChain: flow.type === 'chain',
@@ -135,7 +181,7 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   const walk = (part: Part): void => {
     if ('branches' in part) for (const branch of Object.values(part.branches)) branch.forEach(walk);
     if (part.type === 'step')
-      steps.set(part.name, { step: part.name, operation: part.operation, compensate: part.compensate });
+      steps.set(part.name, { step: part.name, target: part.target, compensate: part.compensate });
   };
   parts.forEach(walk);
   return steps;
@@ -144,8 +190,8 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
 function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): ReadonlyMap<string, SagaStep> {
   return new Map(
     stepsOf(machine).flatMap(({ actorId, step, src }) => {
-      const operation = operations[src];
-      return operation === undefined ? [] : [[actorId, { step, operation, compensate: operation.compensate }]];
+      const target = operations[src];
+      return target === undefined ? [] : [[actorId, { step, target, compensate: compensationOfTarget(target) }]];
     }),
   );
 }

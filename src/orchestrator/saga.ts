@@ -4,6 +4,7 @@
  * chart, its deadline.
  */
 
+import { decode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
@@ -34,17 +35,21 @@ import type {
   Timer,
   WrittenAs,
 } from './aggregate.ts';
+import { birthOfSaga } from './accept.ts';
 import { memberOf } from './alone.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
-import type { RunnableSaga } from './runnable.ts';
-import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
+import { newestOf, type RunnableSaga } from './runnable.ts';
+import { watchedChildren } from './saga-child.ts';
+import { type ChildEntry, type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
+  type BornAs,
   chartTimer,
   DEADLINE,
   FAULT,
   type MemberChange,
   LOOK,
+  LOOK_PAUSE_MS,
   type SagaAdvance,
   sagaAdvance,
   sagaBirth,
@@ -103,6 +108,7 @@ export class SagaAggregate implements Aggregate {
     for (const { row } of members.values()) {
       for (const id of contextOf(row).joined) sagas.set(id, await store.readSaga({ tenant, id }));
     }
+    for (const { id } of watchedChildren(course)) sagas.set(id, await store.readSaga({ tenant, id }));
     return { operations, sagas };
   }
 
@@ -131,7 +137,7 @@ export class SagaAggregate implements Aggregate {
       ...leading(made, before, dues, moment),
       answers: made.answers,
       asks: made.asks,
-      begins: [],
+      begins: made.begets.flatMap((entry) => newChild(entry, this.#now)),
       wakes: made.wakes,
       lets: made.lets,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
@@ -147,6 +153,7 @@ export function newSaga(
   born: SagaBirth,
   input: unknown,
   kernel: Kernel,
+  as: BornAs = { parent: null, word: null },
 ): Newborn {
   const before: Before = {
     ...{ saga, kernel, ref, key: born.key, course: nothing, members: new Map(), dues: {} },
@@ -156,7 +163,7 @@ export function newSaga(
     ref,
     startsAtMost: STARTS_AT_MOST,
     born(moment) {
-      const made = sagaBirth(before, input, moment);
+      const made = sagaBirth(before, input, moment, as);
       const dues = duesOf(made, before);
       return {
         ...leading(made, before, dues, moment),
@@ -165,6 +172,17 @@ export function newSaga(
       };
     },
   };
+}
+
+/** A step that is a saga, to be created unless it is there already. */
+function newChild({ id, step, child }: ChildEntry, { saga, kernel, ref }: SagaNow): readonly Newborn[] {
+  const { name, key, word } = child;
+  const begun = newestOf(saga.sagas, name);
+  if (begun === null) return [];
+  const input = decode(child.input);
+  const parent = { id: ref.id, step, heard: word?.n ?? 0 };
+  const as = { parent, word: word?.kind ?? null };
+  return [newSaga(begun, { tenant: ref.tenant, id }, birthOfSaga(begun, key, input), input, kernel, as)];
 }
 
 /** Before the first turn. */
@@ -234,7 +252,10 @@ function duesOf({ course, changes, state, looksInMs, mayTimeOut }: SagaAdvance, 
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
-  if (looksInMs !== null) dues.push({ name: LOOK, inMs: looksInMs });
+  if (looksInMs !== null) {
+    const inMs = looksInMs === 'as-before' ? (before.dues[LOOK] === undefined ? LOOK_PAUSE_MS : null) : looksInMs;
+    dues.push({ name: LOOK, inMs });
+  }
   if (course.fault !== null) {
     const isSame = course.fault === before.course.fault;
     const pauseMs = Math.min(FAULT_PAUSE_MS * 2 ** (course.fault.times - 1), FAULT_PAUSE_MAX_MS);

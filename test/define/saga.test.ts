@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { actorsFrom } from '../../machines/actors.ts';
-import { type Compensation, isOperation, operation } from '../../src/define/operation.ts';
+import { isOperation, operation } from '../../src/define/operation.ts';
 import { isSaga, saga } from '../../src/define/saga.ts';
-import type { Part } from '../../src/define/saga-flow.ts';
+import type { Part, StepCompensation } from '../../src/define/saga-flow.ts';
 import { typed } from '../../src/define/schema.ts';
 import { isSagacityError, type SagacityError } from '../../src/domain/errors.ts';
 import { succeeded } from '../../src/domain/outcome.ts';
@@ -21,6 +21,9 @@ import {
 
 const input = typed<Order>();
 const key = ({ input: order }: { input: Order }) => order.orderId;
+
+// No test reads it.
+const order = {} as Order;
 
 function begin() {
   return saga('fulfilment', { input, key });
@@ -113,7 +116,7 @@ describe('a saga written as a chain', () => {
   });
 
   test('says of each step how it is taken back, and what its refusal leads to', () => {
-    const said = (parts: readonly Part[]): [string, Compensation | null, string][] =>
+    const said = (parts: readonly Part[]): [string, StepCompensation | null, string][] =>
       parts.flatMap((part) => {
         if (part.type === 'step') return [[part.name, part.compensate, part.onFailed]];
         return part.type === 'parallel' ? Object.values(part.branches).flatMap((inner) => said(inner)) : [];
@@ -478,9 +481,28 @@ describe('a step', () => {
   });
 
   test.each<[string, () => unknown, string]>([
-    ['whose target is a function', () => untyped().step('pay', give, give), 'has no operation as its target.'],
-    ['whose target is missing', () => untyped().step('pay'), 'has no operation as its target.'],
-    ['whose target is a saga', () => untyped().step('pay', begin(), give), 'has no operation as its target.'],
+    ['whose target is a function', () => untyped().step('pay', give, give), 'has no operation or saga as its target.'],
+    ['whose target is missing', () => untyped().step('pay'), 'has no operation or saga as its target.'],
+    [
+      'whose target is a saga with this one inside',
+      () =>
+        untyped().step(
+          'all',
+          saga('outer', { input, key }).step('inner', begin(), () => order),
+          give,
+        ),
+      'Saga fulfilment would have itself inside, without end: fulfilment -> outer -> fulfilment.',
+    ],
+    [
+      'whose target is a saga with a pivot',
+      () =>
+        untyped().step(
+          'sale',
+          saga('sold', { input, key }).pivot('pay', capturePayment, () => ({ paymentId: 'p' })),
+          give,
+        ),
+      'step sale of saga fulfilment is saga sold, which cannot take itself back once its pivot pay has succeeded.',
+    ],
     ['without input', () => untyped().step('pay', authorisePayment), 'input of step pay of saga fulfilment is of'],
     ['with options of no kind', () => untyped().step('pay', authorisePayment, give, 'x'), 'options of step pay of'],
     [

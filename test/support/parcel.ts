@@ -3,7 +3,7 @@
  * each of them did is told apart by the kinds of the provider's records.
  */
 
-import { type Orchestrator, type Saga, saga, type SagaRun, typed } from 'sagacity';
+import { type Duration, type Orchestrator, type Saga, saga, type SagaRun, typed } from 'sagacity';
 import { sagaId, stepKey } from '../../src/domain/idempotency.ts';
 import { order, type Part, type SagaShop, type Trade } from './saga-shop.ts';
 
@@ -22,6 +22,27 @@ export function sale(trade: Trade, child: Shipping = parcel(trade)) {
     .step('shipment', child, ({ input }) => input)
     .step('payment', trade.pay, ({ input }) => input)
     .output(({ shipment }) => shipment);
+}
+
+/** The same with a parcel that rests for an hour before it is picked up. */
+export function slowSale(trade: Trade, within?: Duration) {
+  const slow = saga('parcel', { input: typed<Part>(), key: ({ input }) => input.orderId })
+    .step('goods', trade.reserve, ({ input }) => input)
+    .sleep('rest', '1h')
+    .step('courier', trade.book, ({ input }) => input);
+  const options = { input: typed<Part>(), key: ({ input }: { input: Part }) => input.orderId };
+  return saga('sale', { ...options, ...(within === undefined ? {} : { within }) })
+    .step('money', trade.authorise, ({ input }) => input)
+    .step('shipment', slow, ({ input }) => input);
+}
+
+/** A saga whose one step is such a sale. */
+export function bundle(trade: Trade) {
+  return saga('bundle', { input: typed<Part>(), key: ({ input }) => input.orderId }).step(
+    'inside',
+    slowSale(trade),
+    ({ input }) => input,
+  );
 }
 
 type Shipping = Saga<'parcel', Part, { booked: string }, { readonly step: string | null; readonly code: string }, Part>;

@@ -224,6 +224,24 @@ describe('a saga written by hand', () => {
     expect(error.facts['operations']).toEqual(['reserveStock']);
   });
 
+  test('is refused with a saga that has a pivot, unless that is its own pivot', () => {
+    const sold = saga('sold', { input, key }).pivot('pay', capturePayment, () => ({ paymentId: 'p' }));
+    const given = { ...byHand, operations: { authorisePayment, capturePayment: sold } };
+
+    expect(refusalOf(() => untypedSaga('fulfilment', given)).message).toContain(
+      'capturePayment of saga fulfilment does not say how a success is taken back. A saga with a pivot can only be the pivot.',
+    );
+    expect(isSaga(untypedSaga('fulfilment', { ...given, pivot: 'capture' }))).toBe(true);
+  });
+
+  test('is refused with a saga that has this one inside', () => {
+    const outer = saga('outer', { input, key }).step('inner', begin(), () => order);
+
+    expect(refusalOf(() => untypedSaga('fulfilment', { ...byHand, operations: { outer } })).message).toContain(
+      'Saga fulfilment would have itself inside, without end: fulfilment -> outer -> fulfilment.',
+    );
+  });
+
   test('is not asked at all when it says why nothing is taken back', () => {
     const asking = saga('asking', { ...byHand, takesNothingBack: 'it only asks' });
 

@@ -183,6 +183,53 @@ describe('a step that is a saga', () => {
   });
 });
 
+describe('sagas in each other', () => {
+  const options = { input: typed<Part>(), key: ({ input }: { input: Part }) => input.orderId };
+
+  test('that would have themselves inside, by their newest versions, are refused before anything runs', async () => {
+    shop = await sagaShop();
+    const { reserve } = shop.trade;
+    const inner = saga('inner', options).step('goods', reserve, ({ input }) => input);
+    const outer = saga('outer', options).step('inside', inner, ({ input }) => input);
+    const newerOuter = saga('outer', { ...options, version: 2 }).step('goods', reserve, ({ input }) => input);
+    const newerInner = saga('inner', { ...options, version: 2 }).step('around', newerOuter, ({ input }) => input);
+
+    const opening = shop.open([outer, newerInner]);
+
+    await expect(opening).rejects.toMatchObject({
+      code: 'DEFINITION_INVALID',
+      message: expect.stringContaining('Saga outer would have itself inside, without end: outer -> inner -> outer.'),
+    });
+  });
+
+  test('are refused where the newest version has a pivot, and nothing says what takes it back then', async () => {
+    shop = await sagaShop();
+    const { reserve, capture } = shop.trade;
+    const inner = saga('inner', options).step('goods', reserve, ({ input }) => input);
+    const outer = saga('outer', options).step('inside', inner, ({ input }) => input);
+    const newerInner = saga('inner', { ...options, version: 2 }).pivot('capture', capture, ({ input }) => input);
+
+    const opening = shop.open([outer, newerInner]);
+
+    await expect(opening).rejects.toMatchObject({
+      code: 'DEFINITION_INVALID',
+      message: expect.stringContaining('Step inside of saga outer is begun with version 2 of inner'),
+    });
+  });
+
+  test('whose keys would be too long, inside of inside, are refused at submission', async () => {
+    shop = await sagaShop();
+    const middle = saga('middle', options).step('shipment', parcel(shop.trade), ({ input }) => input);
+    const outer = saga('outer', options).step('inside', middle, ({ input }) => input);
+    const orchestrator = await shop.open([outer]);
+
+    const submitting = orchestrator.submit(outer, { orderId: 'o'.repeat(450) });
+
+    await expect(submitting).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+    expect(await shop.provider.records()).toEqual([]);
+  });
+});
+
 describe('a step that is a saga which is refused', () => {
   test('takes its parent back for the code for which it was', async () => {
     shop = await sagaShop();

@@ -123,6 +123,8 @@ export const LOOK = 'look';
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 export const LOOK_PAUSE_MS = 5_000;
 const LOOK_PAUSE_MAX_MS = 60_000;
+/** The longest where it waits for nothing but its steps that are sagas, which wake it and may last for months. */
+const CHILD_PAUSE_MAX_MS = 300_000;
 
 export function chartTimer(id: string): string {
   return `timer ${id}`;
@@ -563,7 +565,8 @@ class Making {
     if (this.#others === null) return isHeld || isJoining || this.#isToLook ? 0 : this.#looksAtChildrenInMs(watched);
     // Who is asked answers soon, and what is begun is there soon.
     const isSoon = this.#asks.length > 0 || this.#words().length > 0 || this.#begets().length > 0;
-    return isSoon ? LOOK_PAUSE_MS : lookPauseMs(this.#others, this.#moment.now);
+    const atMostMs = isHeld || isJoining ? LOOK_PAUSE_MAX_MS : CHILD_PAUSE_MAX_MS;
+    return isSoon ? LOOK_PAUSE_MS : Math.min(lookPauseMs(this.#others, this.#moment.now), atMostMs);
   }
 
   /** They wake their parent; looking at them makes up for a wake that is lost. */
@@ -1087,7 +1090,7 @@ class Making {
 /** What is older is looked at more seldom: it may be a person who is waited for. */
 function lookPauseMs({ operations, sagas }: Others, now: number): number {
   const ages = [...operations.values(), ...sagas.values()].map((row) => (row === null ? 0 : now - row.createdAt));
-  return Math.min(Math.max(LOOK_PAUSE_MS, Math.min(...ages) / 4), LOOK_PAUSE_MAX_MS);
+  return Math.max(LOOK_PAUSE_MS, Math.min(...ages) / 4);
 }
 
 /** Of what has failed, for what. */

@@ -7,7 +7,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { saga, type SagaRun, type SagaState, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { assign, setup } from 'xstate';
-import { parcel, parcelIdOf, sale, selling } from '../support/parcel.ts';
+import { type SaidOfSaga, toBody } from '../../src/orchestrator/handover.ts';
+import { parcel, parcelIdOf, sale, selling, slowSale } from '../support/parcel.ts';
 import {
   faultsOf,
   now,
@@ -569,6 +570,44 @@ describe('a step that is a saga which waits for a person', () => {
   });
 });
 
+describe('a word to a step that is a saga', () => {
+  const word = { by: 'saga sg_1', reason: 'it is taken back' } as const;
+
+  async function say(said: SaidOfSaga): Promise<void> {
+    await shop.store.handOver({ tenant: 'shop-1', id: parcelIdOf(), handoverId: 'said again', body: toBody(said) });
+    await shop.pass('2s');
+  }
+
+  test('that comes again, when a person has decided otherwise, changes nothing', async () => {
+    shop = await sagaShop();
+    await shop.provider.calls(['decline'], 'payment');
+    await shop.provider.calls(['busy409'], 'release');
+    const { orchestrator, parent, child } = await selling(shop);
+    await shop.rest();
+    await orchestrator.operator.terminate((await child()).id, who);
+    await sagaReached(parent, 'compensated');
+
+    await say({ kind: 'compensate', ...word, ofParent: { id: parent.id, word: 1 } });
+
+    expect(await statesOf(await child())).toEqual(['terminated']);
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'booking', 'cancellation', 'void']);
+  });
+
+  test('that another saga says is refused', async () => {
+    shop = await sagaShop();
+    const { parent, child } = await selling(shop);
+    await sagaReached(parent, 'succeeded');
+
+    await say({ kind: 'compensate', ...word, ofParent: { id: 'sg_1', word: 1 } });
+
+    expect(await statesOf(await child())).toEqual(['succeeded']);
+    const refused = (await (await child()).history())
+      .map(({ facts }) => facts)
+      .find(({ accepted }) => accepted === false);
+    expect(refused).toMatchObject({ why: 'it is no step of that saga' });
+  });
+});
+
 describe('a step that is a saga whose inverse, an operation, is refused', () => {
   test('holds its parent up until a person ends that, and can be taken back at a later word', async () => {
     shop = await sagaShop();
@@ -597,6 +636,33 @@ describe('a step that is a saga whose inverse, an operation, is refused', () => 
     expect(shown).toMatchObject({ status: 'escalated', reason: 'inverse-failed' });
     expect(kept).toEqual(['authorisation', 'booking']);
     expect(await shop.kept()).toEqual(['authorisation', 'booking', 'cancellation', 'void']);
+  });
+});
+
+describe('a step that is a saga which lasts for an hour', () => {
+  test('is looked at seldom, and heard of at once when it ends', async () => {
+    shop = await sagaShop();
+    const looks: number[] = [];
+    const counted = new Proxy(shop.store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        return (...given: unknown[]) => {
+          if (name === 'readSaga' && (given[0] as { id: string }).id === parcelIdOf()) looks.push(shop.clock.now());
+          return Reflect.apply(member, target, given) as unknown;
+        };
+      },
+    });
+    const definition = slowSale(shop.trade);
+    const orchestrator = await shop.open([definition], { store: counted });
+    const run = await orchestrator.submit(definition, order);
+    await shop.pass('50m');
+    const seldom = looks.length;
+    await shop.pass('10m');
+    await shop.pass('2s');
+
+    expect(seldom).toBeLessThan(40);
+    expect(await statesOf(run)).toEqual(['succeeded']);
   });
 });
 

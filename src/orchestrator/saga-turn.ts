@@ -416,10 +416,11 @@ class Making {
     }
   }
 
-  #meetAnother({ id, step, child }: ChildEntry): void {
-    if (this.#course.isFrozen || this.#course.compensation !== null) {
+  #meetAnother({ id, step, child, isLeft }: ChildEntry): void {
+    if (isLeft || this.#course.isFrozen || this.#course.compensation !== null) {
       // Nothing of it was done for this saga, so there is nothing to take back.
-      this.#amend(id, { child: { ...child, state: 'terminated', code: 'terminated' } });
+      const notOurs: ChildEntry['child'] = { ...child, state: 'terminated', code: 'terminated', word: null };
+      this.#amend(id, { child: notOurs, compensationBegun: false });
       return;
     }
     this.#atFault(() => {

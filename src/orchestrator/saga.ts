@@ -137,7 +137,7 @@ export class SagaAggregate implements Aggregate {
       ...leading(made, before, dues, moment),
       answers: made.answers,
       asks: made.asks,
-      begins: made.begets.flatMap((entry) => newChild(entry, this.#now)),
+      begins: made.begets.flatMap((entry) => newChild(entry, this.#now, moment)),
       wakes: made.wakes,
       lets: made.lets,
       afterwards: (logger) => tell(made.effects, this.#now.saga, logger),
@@ -175,8 +175,14 @@ export function newSaga(
 }
 
 /** A step that is a saga, to be created unless it is there already. */
-function newChild({ id, step, child }: ChildEntry, { saga, kernel, ref }: SagaNow): readonly Newborn[] {
-  const { name, key, word } = child;
+function newChild(
+  { id, step, child }: ChildEntry,
+  { saga, kernel, ref }: SagaNow,
+  { mayBeRepeated }: Moment,
+): readonly Newborn[] {
+  const { name, key } = child;
+  // What a fail-over may have lost of it is looked for before it is given up: then it hears of that once it is there.
+  const word = mayBeRepeated ? null : child.word;
   const begun = newestOf(saga.sagas, name);
   if (begun === null) return [];
   const input = decode(child.input);

@@ -8,6 +8,8 @@ import { saga, type SagaRun, type SagaState, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { assign, setup } from 'xstate';
 import { type SaidOfSaga, toBody } from '../../src/orchestrator/handover.ts';
+import { failingOver, type FailingOver } from '../support/failing-over.ts';
+import { mortal } from '../support/mortal-store.ts';
 import { parcel, parcelIdOf, sale, selling, slowSale } from '../support/parcel.ts';
 import {
   faultsOf,
@@ -20,6 +22,7 @@ import {
   type SagaShop,
   typeOf,
 } from '../support/saga-shop.ts';
+import { until } from '../support/world.ts';
 
 let shop: SagaShop;
 afterEach(() => shop.close());
@@ -663,6 +666,38 @@ describe('a step that is a saga which lasts for an hour', () => {
 
     expect(seldom).toBeLessThan(40);
     expect(await statesOf(run)).toEqual(['succeeded']);
+  });
+});
+
+describe('a step that is a saga whose beginning a fail-over has lost', () => {
+  test('is begun again and looked for, and taken back with its parent if it was sent', async () => {
+    const databases: FailingOver[] = [];
+    shop = await sagaShop({}, (clock) => {
+      const database = failingOver(clock);
+      databases.push(database);
+      return database.store;
+    });
+    const definition = sale(shop.trade);
+    // The parent, the step, the parcel: then its process dies before it can write how the reservation ended.
+    const dying = mortal(shop.store, { side: 'before', write: 4 });
+    const first = await shop.open([definition], { store: dying });
+    const { id } = await first.submit(definition, order);
+    await until(() => (dying.isDead ? true : null), 'the process to die');
+    const before = await shop.kept();
+    let turns = 0;
+    databases[0]?.failOver(({ verb }) => {
+      turns += verb === 'sagaTurn' ? 1 : 0;
+      return turns === 3;
+    });
+
+    const other = await shop.open([definition]);
+    const lost = await shop.store.readSaga({ tenant: 'shop-1', id: parcelIdOf() });
+    await other.cancel(id, who);
+    await shop.pass('10m');
+
+    expect([before, lost]).toEqual([['authorisation', 'reservation'], null]);
+    expect(await statesOf(await other.sagaRun(id))).toEqual(['compensated']);
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'release', 'void']);
   });
 });
 

@@ -11,6 +11,7 @@ import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
 import type { Chain, Choose, ForEach, Part, Saga, Sleep, Step, WaitFor } from '../src/define/saga-flow.ts';
 import { itemOf, itemStep } from '../src/define/saga-names.ts';
+import type { Target } from '../src/define/step-target.ts';
 import { inert } from './actors.ts';
 import {
   type AllItems,
@@ -95,9 +96,9 @@ function chartOf(saga: Saga, chain: Chain): AnyStateMachine {
     },
     output: ({ event }: { event: { output?: unknown } }) => event.output,
   } as const;
-  const actions = [...actionsIn(chain.parts), 'compensate'];
+  const sources = [...sourcesIn(chain.parts), 'compensate'];
   const written = words({
-    actors: Object.fromEntries(actions.map((action) => [action, inert])),
+    actors: Object.fromEntries(sources.map((source) => [source, inert])),
     delays: delaysIn(chain.parts),
     picks: picksIn(chain.parts),
     saga: saga.name,
@@ -126,8 +127,13 @@ function outputsByName({ outputs, items }: SagaContext): Record<string, unknown>
   return Object.fromEntries([...single, ...lists]);
 }
 
-function actionsIn(parts: readonly Part[]): string[] {
-  return partsIn(parts).flatMap((part) => ('operation' in part ? part.operation.action : []));
+function sourcesIn(parts: readonly Part[]): string[] {
+  return partsIn(parts).flatMap((part) => ('target' in part ? sourceOf(part.target) : []));
+}
+
+/** What a step invokes, and what is drawn: no operation has the name of a saga there. */
+function sourceOf(target: Target): string {
+  return target.type === 'saga' ? `saga ${target.name}` : target.action;
 }
 
 /** Of the sleeps whose end is made from what is known by then, or is a point in time. */
@@ -239,7 +245,7 @@ function words({ actors, delays, picks, saga, lists }: Words) {
         enqueue.assign({ items: { ...context.items, [part]: items } });
         for (const { index, item } of begins) {
           const input = each.input({ ...seen, item, index });
-          enqueue.spawnChild(each.operation.action, { id: itemStep(part, index), input });
+          enqueue.spawnChild(sourceOf(each.target), { id: itemStep(part, index), input });
         }
       }),
       keepItem: assign(({ context, event }, { part }: Listed) => {
@@ -286,9 +292,9 @@ interface Listed {
   readonly part: string;
 }
 
-/** Told apart by the operation also, as steps are by the actors they invoke. */
-function itemGuard({ name, operation }: ForEach): string {
-  return `${operation.action} of ${name}`;
+/** Told apart by the target also, as steps are by the actors they invoke. */
+function itemGuard({ name, target }: ForEach): string {
+  return `${sourceOf(target)} of ${name}`;
 }
 
 /** Never asked for before the chart has come to the forEach. */
@@ -428,7 +434,7 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
   const failed = `${step.name} failed`;
   const invoke = {
     id: step.name,
-    src: step.operation.action,
+    src: sourceOf(step.target),
     input: ({ context }: Moment) => step.input(known(context)),
     onDone: { target: next, actions: { type: 'keepOutput', params: { step: step.name } } },
     onError: { target: back ?? (step.onFailed === 'continue' ? next : failed) },
@@ -436,7 +442,7 @@ function stepStates(step: Step, { next, back, amongOthers }: Place): States {
   const state = { description: descriptionOf(step, back !== null), invoke };
   if (back !== null || step.onFailed === 'continue') return { [step.name]: state };
 
-  const description = `${step.operation.action} was refused, and there is no way back: a person decides.`;
+  const description = `${sourceOf(step.target)} was refused, and there is no way back: a person decides.`;
   return { [step.name]: state, [failed]: askedState(description, { step: step.name, amongOthers }, next) };
 }
 
@@ -483,7 +489,7 @@ function forEachStates(each: ForEach, { next, back, amongOthers }: Place): State
   };
   if (!asks) return { [name]: state };
   const asked = {
-    description: `${each.operation.action} was refused, and there is no way back: a person decides about each item.`,
+    description: `${sourceOf(each.target)} was refused, and there is no way back: a person decides about each item.`,
     tags: ['escalated'],
     on: { 'verdict.given': itemVerdicts({ step: name, amongOthers }, { target: name, actions: [] }) },
   };
@@ -501,17 +507,17 @@ function itemVerdicts(params: Asked, { actions, ...where }: { readonly target?: 
 
 function descriptionOfEach({ name, concurrency, ...step }: ForEach, isBackward: boolean): string {
   const atOnce = concurrency === null ? 'all at once' : `${concurrency} at a time`;
-  return descriptionOf(step, isBackward, `${step.operation.action} for each of ${name}, ${atOnce}`);
+  return descriptionOf(step, isBackward, `${sourceOf(step.target)} for each of ${name}, ${atOnce}`);
 }
 
 /** One line for drawings: what is done there, and what becomes of it. */
 function descriptionOf(
-  { operation, compensate, onFailed }: Pick<Step, 'operation' | 'compensate' | 'onFailed'>,
+  { target, compensate, onFailed }: Pick<Step, 'target' | 'compensate' | 'onFailed'>,
   isBackward: boolean,
-  what: string = operation.action,
+  what: string = sourceOf(target),
 ): string {
   if (!isBackward) return `${what}; without it the saga ${onFailed === 'continue' ? 'goes on' : 'waits'}`;
   if (compensate === null) return `${what}; after it there is no way back`;
   if ('none' in compensate) return `${what}; nothing takes it back: ${compensate.none}`;
-  return `${what}; taken back by ${compensate.operation.action}`;
+  return `${what}; taken back by ${'byItself' in compensate ? 'itself' : compensate.operation.action}`;
 }

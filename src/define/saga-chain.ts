@@ -41,6 +41,12 @@ export interface SagaChain<
     operation: Operation<string, unknown, Output, Code, Taken, Undo>,
     input: InputFunction<Known<Input, Outputs>, Given, Taken>,
   ): SagaChain<Name, Input, With<Outputs, Step, Output>, With<Refusals, Step, Code>, 'forward', Submitted>;
+  /** The same with a saga: once it has succeeded there is no way back. */
+  pivot<const Step extends string, Output, Cause extends SagaCause, Taken, Given extends Taken>(
+    name: Way extends 'backward' ? NewName<Step, Outputs> : 'this saga has its pivot already',
+    saga: Saga<string, unknown, Output, Cause, Taken>,
+    input: InputFunction<Known<Input, Outputs>, Given, Taken>,
+  ): SagaChain<Name, Input, With<Outputs, Step, Output>, With<Refusals, Step, OfSaga<Cause>>, 'forward', Submitted>;
 
   /** What the saga succeeds with, instead of the record of all outputs. It comes last: no step can follow. */
   output<Output>(
@@ -99,6 +105,39 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     Before,
     With<Own, Step, Output, Failing>,
     Way extends 'backward' ? With<Refusals, Step, Code> : Refusals,
+    Way
+  >;
+  /**
+   * One saga of its own, with its own identity and history, begun once for this step. It succeeds with its output, and is
+   * refused with the code for which it was taken back, or with `'terminated'`.
+   *
+   * Before the pivot its success is taken back by itself. One that has a pivot cannot do that: then the options say how,
+   * as for an operation. What is under way when this saga is taken back is cancelled first.
+   *
+   * @example
+   * .step('shipment', shipParcel, ({ input }) => ({ orderId: input.orderId, address: input.address }))
+   */
+  step<
+    const Step extends string,
+    Taking,
+    Output,
+    Cause extends SagaCause,
+    Taken,
+    Given extends Taken,
+    Inverse,
+    const Reason extends string = never,
+    const Failing extends OnFailed = 'escalate',
+  >(
+    name: NewName<Step, Before & Own>,
+    saga: Saga<string, Taking, Output, Cause, Taken>,
+    input: InputFunction<Known<Input, Before & Own>, Given, Taken>,
+    ...options: StepOptions<Way, 'none', CompensateOption<NoInfer<Taking>, NoInfer<Output>, Inverse, Reason>, Failing>
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    With<Own, Step, Output, Failing>,
+    Way extends 'backward' ? With<Refusals, Step, OfSaga<Cause>> : Refusals,
     Way
   >;
 
@@ -314,4 +353,18 @@ export type CauseBy<Refusals> =
   | SagaCause<null, SagaCode>
   | { [Step in keyof Refusals & string]: SagaCause<Step, CodeIn<Refusals[Step]>> }[keyof Refusals & string];
 
-type CodeIn<Codes> = [WaitedInVain] extends [Codes] ? WaitedInVain['code'] : (Codes & string) | StepCode;
+type CodeIn<Codes> = [WaitedInVain] extends [Codes]
+  ? WaitedInVain['code']
+  : [Codes] extends [string]
+    ? Codes | StepCode
+    : Codes extends OfSaga<infer Cause>
+      ? CodeOf<Cause>
+      : never;
+
+/** Stands for the codes of a step that is a saga, to which the library adds others than to those of an operation. */
+interface OfSaga<Cause> {
+  readonly cause: Cause;
+}
+
+/** What a step is told of a saga that did not succeed: why it was taken back, or that a person ended it as it was. */
+type CodeOf<Cause> = (Cause extends SagaCause<infer _Step, infer Code> ? Code : never) | 'terminated';

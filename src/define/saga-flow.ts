@@ -87,14 +87,18 @@ export type Part = Step | ForEach | Sleep | WaitFor | Parallel | Choose;
 export interface Step {
   readonly type: 'step';
   readonly name: string;
-  readonly operation: Operation;
+  /** A saga: the step is a saga of its own, which is over when that is. */
+  readonly target: Operation | Saga;
   /** Gets the saga's input as `input`, and the outputs of the steps before by their names. */
   readonly input: (known: Record<string, unknown>) => unknown;
-  /** The step's own, or the operation's; null for the pivot and what comes after it, which is never taken back. */
-  readonly compensate: Compensation | null;
+  /** The step's own, or the target's; null for the pivot and what comes after it, which is never taken back. */
+  readonly compensate: StepCompensation | null;
   /** What a proven refusal leads to: `compensate` up to and including the pivot, one of the others after it. */
   readonly onFailed: 'compensate' | OnFailed;
 }
+
+/** As of an operation. `byItself`: of a saga, which takes itself back when it is told to. */
+export type StepCompensation = Compensation | { readonly byItself: true };
 
 /** One operation for each item of a list, whose length is known when the saga comes there. */
 export interface ForEach extends Omit<Step, 'type'> {
@@ -152,7 +156,7 @@ export interface HandWritten {
   readonly type: 'machine';
   readonly machine: object;
   /** By the names of the machine's actor sources. */
-  readonly operations: Readonly<Record<string, Operation>>;
+  readonly operations: Readonly<Record<string, Operation | Saga>>;
   /** Why nothing is ever taken back, if the author says so. */
   readonly takesNothingBack: string | null;
 }

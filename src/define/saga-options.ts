@@ -8,11 +8,12 @@ import { type Duration, lastingMs } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { refuseBadName } from './definition-name.ts';
 import { isMachine, sourcesByStep } from './machine-steps.ts';
-import { isOperation, type Operation } from './operation.ts';
+import type { Operation } from './operation.ts';
 import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { didYouMean, nearest, refuseUnknownOptions } from './option-names.ts';
 import type { CompensationOrder, HandWritten, WhenChanged } from './saga-flow.ts';
 import { isSchema } from './schema.ts';
+import { compensationOfTarget, isTarget, refuseItselfInside, type Target, targetName } from './step-target.ts';
 
 const required = {
   input: 'a Standard Schema, or typed<T>()',
@@ -21,7 +22,7 @@ const required = {
 const requiredByHand = {
   ...required,
   machine: 'an XState machine',
-  operations: 'the operations by the names of its actor sources, as given to actorsFrom()',
+  operations: 'the operations and sagas by the names of its actor sources, as given to actorsFrom()',
 };
 const optional = ['version', 'within', 'compensation', 'lock', 'whenChanged'];
 const optionalByHand = [...optional, 'pivot', 'takesNothingBack'];
@@ -85,6 +86,7 @@ export function handWrittenOf(name: string, given: Unchecked): HandWritten & { r
     );
   }
   refuseBadOperations(subject, operations);
+  refuseItselfInside(subject, name, Object.values(operations));
   const steps = sourcesByStep(machine);
   if (pivot !== null) refuseUnknownPivot(subject, pivot, [...steps.keys()]);
   const isReason = typeof takesNothingBack === 'string' && takesNothingBack.trim() !== '';
@@ -96,15 +98,15 @@ export function handWrittenOf(name: string, given: Unchecked): HandWritten & { r
 }
 
 /** Throws DEFINITION_INVALID when the inverses of an operation, followed from one to the next, come back to it. */
-export function refuseEndlessInverses(subject: Subject, first: Operation, inverse: Operation['compensate']): void {
-  const actions = [first.action];
+export function refuseEndlessInverses(subject: Subject, first: string, inverse: Operation['compensate']): void {
+  const actions = [first];
   for (let next = inverse; next !== null && 'operation' in next; next = next.operation.compensate) {
     const { action } = next.operation;
     const isEndless = actions.includes(action);
     actions.push(action);
     if (!isEndless) continue;
     throw definitionInvalid(
-      `${first.action} of ${subject.called} is taken back without end: ${actions.join(' -> ')}.`,
+      `${first} of ${subject.called} is taken back without end: ${actions.join(' -> ')}.`,
       'Take it back by an operation that is no part of that circle, and leave compensate away from inverses.',
       { ...subject.facts, actions },
     );
@@ -129,20 +131,20 @@ function subjectOf(name: string): Subject {
 function refuseBadOperations(
   subject: Subject,
   operations: unknown,
-): asserts operations is Readonly<Record<string, Operation>> {
+): asserts operations is Readonly<Record<string, Target>> {
   const isRecord = typeof operations === 'object' && operations !== null && Object.keys(operations).length > 0;
   refuseUnless(isRecord, subject, 'operations', requiredByHand.operations);
-  for (const [source, operation] of Object.entries(operations ?? {})) {
+  for (const [source, target] of Object.entries(operations ?? {})) {
     const place: Subject = { called: `operations of ${subject.called}`, facts: subject.facts };
-    refuseUnless(isOperation(operation), place, source, 'what operation(...) returned');
-    if (source === 'compensate' || operation.action === 'compensate') {
+    refuseUnless(isTarget(target), place, source, 'what operation(...) or saga(...) returned');
+    if (source === 'compensate' || targetName(target) === 'compensate') {
       throw definitionInvalid(
         `operations of ${subject.called} names one compensate, which is the actor that takes everything back.`,
         'Give the operation a name of its own; actorsFrom() adds compensate.',
         { ...subject.facts, option: 'operations' },
       );
     }
-    refuseEndlessInverses(subject, operation, operation.compensate);
+    if (target.type === 'operation') refuseEndlessInverses(subject, target.action, target.compensate);
   }
 }
 
@@ -156,14 +158,15 @@ function refuseUnknownPivot(subject: Subject, pivot: unknown, steps: readonly st
   );
 }
 
-function refuseUncompensated(subject: Subject, operations: Readonly<Record<string, Operation>>, pivot: unknown): void {
+function refuseUncompensated(subject: Subject, operations: Readonly<Record<string, Target>>, pivot: unknown): void {
   const silent = Object.entries(operations)
-    .filter(([source, { compensate }]) => source !== pivot && compensate === null)
+    .filter(([source, target]) => source !== pivot && compensationOfTarget(target) === null)
     .map(([source]) => source);
   if (silent.length === 0) return;
+  const isOneSaga = silent.some((source) => operations[source]?.type === 'saga');
   throw definitionInvalid(
     `${silent.join(' and ')} of ${subject.called} ${silent.length === 1 ? 'does' : 'do'} not say how a success is taken back.`,
-    "Add compensate to the operation ({ operation, input } or { none: 'reason' }), make it the pivot, or write takesNothingBack: 'reason'.",
+    `${isOneSaga ? 'A saga with a pivot can only be the pivot. ' : ''}Add compensate to the operation ({ operation, input } or { none: 'reason' }), make it the pivot, or write takesNothingBack: 'reason'.`,
     { ...subject.facts, operations: silent },
   );
 }

@@ -6,15 +6,16 @@
 
 import { type Duration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { type Compensation, isOperation, type Operation } from './operation.ts';
+import type { Compensation } from './operation.ts';
 import { refuseBadCompensate } from './operation-options.ts';
 import { isFunction, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import type { Recovery } from './saga-chain.ts';
-import type { Choose, ForEach, OnFailed, Parallel, Part, Sleep, Step, WaitFor } from './saga-flow.ts';
+import type { Choose, ForEach, OnFailed, Parallel, Part, Sleep, Step, StepCompensation, WaitFor } from './saga-flow.ts';
 import { namesIn, refuseBadPartName, refuseTakenNames } from './saga-names.ts';
 import { refuseEndlessInverses } from './saga-options.ts';
 import { isSignal } from './signal.ts';
+import { compensationOfTarget, isTarget, refuseItselfInside, type Target, targetName } from './step-target.ts';
 
 /** Where the parts are that a verb adds to: in which saga, and on which side of its pivot. */
 export interface Place {
@@ -23,7 +24,7 @@ export interface Place {
 }
 
 /** What a verb was given, in the order of its parameters. */
-export type Given = readonly [name?: unknown, operation?: unknown, input?: unknown, options?: unknown];
+export type Given = readonly [name?: unknown, target?: unknown, input?: unknown, options?: unknown];
 
 /** The same of a forEach, which takes one more. */
 export type GivenForEach = readonly [
@@ -69,30 +70,30 @@ function isCount(value: unknown): boolean {
 function takenAs(
   place: Place,
   verb: 'step' | 'forEach',
-  [name, operation, input, options = {}]: Given,
+  [name, given, input, options = {}]: Given,
   own: readonly string[],
 ): Step {
   const subject = begin(place, verb, name);
-  const target = targetOf(subject, operation, input);
+  const step = targeted(place, subject, given, input);
   refuseUnless(typeof options === 'object' && options !== null, subject, 'options', optionsOf[place.way]);
   // Null has been refused on the line above.
-  const given: Unchecked = { ...(options as object) };
-  refuseOptionOfOtherSide(subject, place.way, given);
-  refuseUnknownOptions(subject.called, given, [place.way === 'backward' ? 'compensate' : 'onFailed', ...own]);
+  const chosen: Unchecked = { ...(options as object) };
+  refuseOptionOfOtherSide(subject, place.way, chosen);
+  refuseUnknownOptions(subject.called, chosen, [place.way === 'backward' ? 'compensate' : 'onFailed', ...own]);
   if (place.way === 'backward') {
     return Object.freeze({
-      ...target,
-      compensate: compensationOf(subject, target.operation, given.compensate),
+      ...step,
+      compensate: compensationOf(subject, step.target, chosen.compensate),
       onFailed: 'compensate',
     });
   }
-  const { onFailed = 'escalate' } = given;
+  const { onFailed = 'escalate' } = chosen;
   refuseOtherWords(`onFailed of ${subject.called}`, onFailed, ['escalate', 'continue']);
   // Another word has been refused on the line above.
-  return Object.freeze({ ...target, compensate: null, onFailed: onFailed as OnFailed });
+  return Object.freeze({ ...step, compensate: null, onFailed: onFailed as OnFailed });
 }
 
-export function pivotOf(place: Place, [name, operation, input, options]: Given): Step {
+export function pivotOf(place: Place, [name, given, input, options]: Given): Step {
   const subject = begin(place, 'pivot', name);
   if (place.way === 'forward') {
     throw definitionInvalid(
@@ -101,7 +102,7 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
       subject.facts,
     );
   }
-  const target = targetOf(subject, operation, input);
+  const step = targeted(place, subject, given, input);
   if (options !== undefined) {
     throw definitionInvalid(
       `${subject.called} has options, and a pivot takes none.`,
@@ -109,7 +110,7 @@ export function pivotOf(place: Place, [name, operation, input, options]: Given):
       subject.facts,
     );
   }
-  return Object.freeze({ ...target, compensate: null, onFailed: 'compensate' });
+  return Object.freeze({ ...step, compensate: null, onFailed: 'compensate' });
 }
 
 export function sleepOf(place: Place, [name, pause]: Given): Sleep {
@@ -238,23 +239,24 @@ function begin({ saga }: Place, verb: string, name: unknown): PartSubject {
   return { name, called: `${verb} ${name} of saga ${saga}`, facts: { saga, [verb]: name } };
 }
 
-function targetOf(subject: PartSubject, operation: unknown, input: unknown) {
-  if (!isOperation(operation)) {
+function targeted({ saga }: Place, subject: PartSubject, target: unknown, input: unknown) {
+  if (!isTarget(target)) {
     throw definitionInvalid(
-      `${subject.called} has no operation as its target.`,
-      'Write what operation(...) returned, not a function or a call of it.',
+      `${subject.called} has no operation or saga as its target.`,
+      'Write what operation(...) or saga(...) returned, not a function or a call of it.',
       subject.facts,
     );
   }
   refuseUnless(
-    operation.action !== 'compensate',
+    targetName(target) !== 'compensate',
     subject,
     'action',
     "another one: a saga's chart has its own compensate",
   );
+  refuseItselfInside(subject, saga, [target]);
   refuseUnless(isFunction(input), subject, 'input', 'a function of what is known by then: ({ input }) => ({ ... })');
   // What is not a function has been refused on the line above.
-  return { type: 'step', name: subject.name, operation, input: input as Step['input'] } as const;
+  return { type: 'step', name: subject.name, target, input: input as Step['input'] } as const;
 }
 
 /** An option that is right on the other side of the pivot deserves more than being unknown. */
@@ -275,17 +277,27 @@ function refuseOptionOfOtherSide(subject: PartSubject, way: Recovery, given: Unc
   }
 }
 
-function compensationOf(subject: PartSubject, operation: Operation, own: unknown): Compensation {
+function compensationOf(subject: PartSubject, target: Target, own: unknown): StepCompensation {
   refuseBadCompensate(subject, own);
   // Anything else has been refused on the line above.
-  const compensate = own === undefined ? operation.compensate : Object.freeze({ ...(own as Compensation) });
-  if (compensate === null) {
-    throw definitionInvalid(
+  const compensate = own === undefined ? compensationOfTarget(target) : Object.freeze({ ...(own as Compensation) });
+  if (compensate === null) throw withoutWayBack(subject, target);
+  if (!('byItself' in compensate)) refuseEndlessInverses(subject, targetName(target), compensate);
+  return compensate;
+}
+
+function withoutWayBack(subject: PartSubject, target: Target) {
+  const way = "compensate ({ operation, input } or { none: 'reason' })";
+  if (target.type === 'operation') {
+    return definitionInvalid(
       `${subject.called} does not say how its success is taken back.`,
-      `Add compensate ({ operation, input } or { none: 'reason' }) to ${operation.action} or to the step, or move it after the pivot.`,
+      `Add ${way} to ${target.action} or to the step, or move it after the pivot.`,
       { ...subject.facts, option: 'compensate' },
     );
   }
-  refuseEndlessInverses(subject, operation, compensate);
-  return compensate;
+  return definitionInvalid(
+    `${subject.called} is saga ${target.name}, which cannot take itself back once its pivot ${target.pivotStep} has succeeded.`,
+    `Add ${way} to the step, make it the pivot, or move it after that.`,
+    { ...subject.facts, option: 'compensate' },
+  );
 }

@@ -54,7 +54,10 @@ export interface MachineSagaOptions<
 > extends CommonOptions<Submitted, Input> {
   /** Made with `setup({ actors: actorsFrom(operations) })`. It is started with the saga's input. */
   readonly machine: Chart<NoInfer<Input>, Output>;
-  /** The object that was given to `actorsFrom`. Each must say how it is taken back, the pivot excepted. */
+  /**
+   * The object that was given to `actorsFrom`, operations and sagas. Each must say how it is taken back, the pivot excepted;
+   * a saga takes itself back, unless it has a pivot itself.
+   */
   readonly operations: Operations<Source, Pivot, Reason>;
   /** The step whose success forbids compensation from then on: the id of its invocation, or its source without one. */
   readonly pivot?: Pivot;
@@ -79,7 +82,7 @@ type Operations<Source extends string, Pivot extends string, Reason extends stri
 /** Where the pivot is named by the id of its invocation, the compiler cannot tell which operation it is. */
 type Needed<Name, Source, Pivot> = [Pivot] extends [Source] ? (Name extends Pivot ? Undo : 'inverse' | 'none') : Undo;
 
-type Target<Undoing extends Undo> = Operation<string, unknown, unknown, string, unknown, Undoing>;
+type Target<Undoing extends Undo> = Operation<string, unknown, unknown, string, unknown, Undoing> | Saga;
 
 /**
  * Defines a saga: a chain of steps, to be written with the verbs of what it returns, or a machine of your own. Nothing

@@ -11,9 +11,10 @@ import { assertKeyText, assertTogether, KEY_LENGTH_MAX, SCOPE_BYTES_MAX } from '
 import type { Operation } from '../define/operation.ts';
 import type { Saga } from '../define/saga-flow.ts';
 import { itemStep } from '../define/saga-names.ts';
-import { validate } from '../define/schema.ts';
+import { type Schema, validate } from '../define/schema.ts';
+import { targetName } from '../define/step-target.ts';
 import type { Birth, OperationRef, SagaBirth } from '../ports/store.ts';
-import type { RunnableSaga } from './runnable.ts';
+import { newestOf, type RunnableSaga } from './runnable.ts';
 
 export interface Accepted {
   readonly ref: OperationRef;
@@ -55,11 +56,11 @@ export function birthOf(scope: Scope, { volatile }: Operation, input: unknown): 
 }
 
 /** Through its schema, at once: a turn waits for nothing. */
-export function acceptedNow({ action, options }: Operation, given: unknown): unknown {
-  const input = validate(options.input, given, `The input of ${action}`);
+export function acceptedNow(name: string, schema: Schema, given: unknown): unknown {
+  const input = validate(schema, given, `The input of ${name}`);
   if (input instanceof Promise) {
     input.catch(() => {});
-    throw new Error(`The schema of ${action} is asynchronous, and here it has to answer at once.`);
+    throw new Error(`The schema of ${name} is asynchronous, and here it has to answer at once.`);
   }
   return input;
 }
@@ -101,24 +102,37 @@ export function acceptSaga(
     : acceptedSaga(saga, tenant, input);
 }
 
-function acceptedSaga(
-  { name, version, hash, definition, steps }: RunnableSaga,
-  tenant: string,
-  input: unknown,
-): AcceptedSaga {
+function acceptedSaga(saga: RunnableSaga, tenant: string, input: unknown): AcceptedSaga {
+  const { name, definition } = saga;
   const { key } = scopeOf(tenant, name, definition.options.key({ input }));
-  // Refused now, and not when a step is begun: the identities of its steps are made from its own.
-  for (const { step, atMost, operation } of steps.values()) {
-    const longest = atMost === null ? step : itemStep(step, atMost - 1);
-    scopeOf(tenant, operation.action, stepKey({ saga: name, key, step: longest }));
-  }
+  refuseLongKeys(saga, tenant, key);
   return {
     ref: { tenant, id: sagaId({ tenant, action: name, key }) },
-    birth: {
-      ...{ name, version, key, hash, locks: locksOf(definition, tenant, input) },
-      fingerprint: fingerprintOf(input, { volatile: [] }),
-      input: encode(input, { onUnsupported: 'refuse' }),
-    },
+    birth: birthOfSaga(saga, tenant, key, input),
     input,
+  };
+}
+
+/** Refused now, and not when a step is begun: the identities of its steps are made from its own, and theirs from those. */
+function refuseLongKeys({ name, steps, sagas }: RunnableSaga, tenant: string, key: string): void {
+  for (const { step, atMost, target } of steps.values()) {
+    const longest = atMost === null ? step : itemStep(step, atMost - 1);
+    const scope = scopeOf(tenant, targetName(target), stepKey({ saga: name, key, step: longest }));
+    const child = target.type === 'saga' ? newestOf(sagas, target.name) : null;
+    if (child !== null) refuseLongKeys(child, tenant, scope.key);
+  }
+}
+
+/** What is recorded of a saga of this key, with an input that its schema has let pass. */
+export function birthOfSaga(
+  { name, version, hash, definition }: RunnableSaga,
+  tenant: string,
+  key: string,
+  input: unknown,
+): SagaBirth {
+  return {
+    ...{ name, version, key, hash, locks: locksOf(definition, tenant, input) },
+    fingerprint: fingerprintOf(input, { volatile: [] }),
+    input: encode(input, { onUnsupported: 'refuse' }),
   };
 }

@@ -184,7 +184,7 @@ export function inverseOf({ ref, definition, input, row }: Member): Inverse {
     definition: { ...inverse, policy: { ...inverse.policy, inverse: true } },
     birth: () => {
       const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-      return birthOf(scope, inverse, acceptedNow(inverse, given));
+      return birthOf(scope, inverse, acceptedNow(inverse.action, inverse.options.input, given));
     },
   };
 }

@@ -109,15 +109,28 @@ export interface StepVerdict {
   readonly step?: string;
 }
 
-/** What it has joined has settled or has agreed to that, or a saga that has joined its own: it is worth a look. */
+/**
+ * What it has joined has settled or has agreed to that, or a saga that has joined its own or is its step: it is worth a
+ * look.
+ */
 export interface LookRequest {
   readonly kind: 'look';
   /** Whose turn has said so. */
   readonly at: string;
 }
 
-/** Said of a saga. */
-export type SaidOfSaga = Cancellation | Termination | CompensationRequest | SignalGiven | StepVerdict | LookRequest;
+/** By whom it is said to a saga that is a step: the number tells which word of that saga it is. */
+export interface WordOfParent {
+  readonly id: string;
+  readonly word: number;
+}
+
+/** Said of a saga. `ofParent`: by the saga whose step it is. */
+export type SaidOfSaga =
+  | ((Cancellation | Termination | CompensationRequest) & { readonly ofParent?: WordOfParent })
+  | SignalGiven
+  | StepVerdict
+  | LookRequest;
 
 /** `operation`: of a saga, the operation that it is about. */
 export type HandedOver = (SaidOfOperation & { readonly operation?: string }) | SaidOfSaga;

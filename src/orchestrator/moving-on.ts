@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import type { MovedSaga } from '../define/migration.ts';
+import { targetName } from '../define/step-target.ts';
 import type { Turn } from '../kernel/kernel.ts';
 import type { Member } from './aggregate.ts';
 import { stateOf } from './row.ts';
@@ -130,14 +131,15 @@ function generationsIn({ entries }: Course, to: RunnableSaga): Readonly<Record<s
 
 /** The step whose effect the chart knows nothing of: nobody would take it back. Null: it knows all that may have one. */
 function homelessOf({ course, members }: SagaNow, to: RunnableSaga): string | null {
-  for (const { id, undoes, step } of course.entries) {
+  for (const { id, undoes, step, child } of course.entries) {
     const member = members.get(id);
     if (undoes !== null || (member !== undefined && stateOf(member.row) === 'failed')) continue;
     const there = [...to.steps.values()].find((other) => other.step === step);
     if (there === undefined) return `step ${step} may have had an effect, and version ${to.version} has no such step`;
-    const { action } = there.operation;
-    if (member !== undefined && member.definition.action !== action) {
-      return `step ${step} was ${member.definition.action}, and is ${action} in version ${to.version}`;
+    const before = child?.name ?? member?.definition.action;
+    const after = targetName(there.target);
+    if (before !== undefined && before !== after) {
+      return `step ${step} was ${before}, and is ${after} in version ${to.version}`;
     }
   }
   return null;

@@ -289,6 +289,7 @@ export interface Operator<Fixed extends boolean = boolean> {
   /**
    * Ends a saga as it stands: nothing more is sent, be it a step or an inverse, and what an inverse that was not sent would
    * have taken back stands. What was sent is found out, and then it is terminated. `compensate` can take it back later.
+   * Sagas that are its steps are ended, and taken back, with it.
    */
   terminate(id: string, instruction: Instruction & ForTenant<Fixed>): Promise<Decided>;
   /** Asks the provider once more about an escalated operation. */

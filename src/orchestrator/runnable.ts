@@ -5,10 +5,11 @@
 
 import { definitionInvalid } from '../domain/errors.ts';
 import { isMigration, type Migration } from '../define/migration.ts';
-import { type Compensation, isOperation, type Operation } from '../define/operation.ts';
+import { isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
-import type { Chain, HandWritten, Part, Saga } from '../define/saga-flow.ts';
+import type { Chain, HandWritten, Part, Saga, StepCompensation } from '../define/saga-flow.ts';
 import { itemOf } from '../define/saga-names.ts';
+import { compensationOfTarget, type Target } from '../define/step-target.ts';
 import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
 import { structuralHash } from '../kernel/hash.ts';
@@ -35,6 +36,8 @@ export interface RunnableSaga {
   readonly steps: ReadonlyMap<string, SagaStep>;
   /** The names of the signals' places that take it back when they have been waited for in vain. */
   readonly waits: readonly string[];
+  /** Every saga that is registered with it, by {@link sagaLabel}: its own steps are among them. */
+  readonly sagas: ReadonlyMap<string, RunnableSaga>;
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
   readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
 }
@@ -51,8 +54,8 @@ export interface SagaStep {
   readonly part: string;
   /** How many there may be of it, each of which is a step of its own; null: it is one. */
   readonly atMost: number | null;
-  readonly operation: Operation;
-  readonly compensate: Compensation | null;
+  readonly target: Target;
+  readonly compensate: StepCompensation | null;
 }
 
 /** The step that an actor of the chart stands for. */
@@ -70,6 +73,12 @@ export interface Registry {
 
 export function sagaLabel({ name, version }: { readonly name: string; readonly version: number }): string {
   return `${name}@${version}`;
+}
+
+/** The newest version of it that is registered; null: none is. */
+export function newestOf(sagas: Registry['sagas'], name: string): RunnableSaga | null {
+  const versions = [...sagas.values()].filter((saga) => saga.name === name);
+  return versions.toSorted((a, b) => a.version - b.version).at(-1) ?? null;
 }
 
 /**
@@ -92,7 +101,7 @@ export function registered(given: readonly unknown[], migrations: readonly unkno
     operations.set(definition.action, definition);
     registerInverse(definition.compensate);
   };
-  const registerInverse = (compensate: Compensation | null): void => {
+  const registerInverse = (compensate: StepCompensation | null): void => {
     if (compensate !== null && 'operation' in compensate) registerOperation(compensate.operation);
   };
   const registerSaga = (definition: Saga): void => {
@@ -106,10 +115,11 @@ export function registered(given: readonly unknown[], migrations: readonly unkno
         { saga: definition.name, version: definition.version },
       );
     }
-    const saga = runnable(definition);
+    const saga = runnable(definition, sagas);
     sagas.set(label, saga);
-    for (const { operation, compensate } of saga.steps.values()) {
-      registerOperation(operation);
+    for (const { target, compensate } of saga.steps.values()) {
+      if (target.type === 'saga') registerSaga(target);
+      else registerOperation(target);
       registerInverse(compensate);
     }
   };
@@ -137,6 +147,7 @@ export function registered(given: readonly unknown[], migrations: readonly unkno
     if (leaving.onward !== null) throw twofold(from, [leaving.onward.to, to]);
     sagas.set(sagaLabel(from), { ...leaving, onward: { to: target, move } });
   }
+  for (const saga of sagas.values()) refuseBadChildren(saga);
   return { operations, sagas };
 }
 
@@ -158,13 +169,48 @@ function twofold({ name, version }: Saga, targets: readonly SagaVersion[]) {
   );
 }
 
-function runnable(definition: Saga): RunnableSaga {
+/** A step is begun with the newest version of its saga, which need not be the one that it was written with. */
+function refuseBadChildren({ name, version, steps, sagas }: RunnableSaga): void {
+  for (const { step, target, compensate } of steps.values()) {
+    const newest = target.type === 'saga' ? newestOf(sagas, target.name) : null;
+    if (newest === null) continue;
+    const way = wayTo(name, newest);
+    if (way !== null) {
+      throw definitionInvalid(
+        `Saga ${name} would have itself inside, without end: ${[name, ...way].join(' -> ')}.`,
+        'Steps are begun with the newest versions that are registered: leave one of these out of that circle.',
+        { saga: name, version, sagas: [name, ...way] },
+      );
+    }
+    if (compensate !== null && 'byItself' in compensate && newest.definition.pivotStep !== null) {
+      throw definitionInvalid(
+        `Step ${step} of saga ${name} is begun with version ${newest.version} of ${newest.name}, which has a pivot and cannot take itself back.`,
+        "Say in the step how it is taken back: compensate ({ operation, input } or { none: 'reason' }).",
+        { saga: name, version, step },
+      );
+    }
+  }
+}
+
+/** From a saga to one of this name inside, by the newest versions. */
+function wayTo(name: string, from: RunnableSaga, passed: readonly string[] = []): readonly string[] | null {
+  if (from.name === name) return [name];
+  if (passed.includes(from.name)) return null;
+  for (const { target } of from.steps.values()) {
+    const next = target.type === 'saga' ? newestOf(from.sagas, target.name) : null;
+    const rest = next === null ? null : wayTo(name, next, [...passed, from.name]);
+    if (rest !== null) return [from.name, ...rest];
+  }
+  return null;
+}
+
+function runnable(definition: Saga, sagas: Registry['sagas']): RunnableSaga {
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
   if (flow.type === 'machine') refuseUndurable(definition, flow, machine);
   const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
-    ...{ definition, name, version, steps },
+    ...{ definition, name, version, steps, sagas },
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
     onward: null,
@@ -196,9 +242,9 @@ function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
   const walk = (part: Part): void => {
     if ('branches' in part) for (const branch of Object.values(part.branches)) branch.forEach(walk);
     if (part.type !== 'step' && part.type !== 'forEach') return;
-    const { name, operation, compensate } = part;
+    const { name, target, compensate } = part;
     const atMost = part.type === 'forEach' ? part.atMost : null;
-    steps.set(name, { step: name, part: name, atMost, operation, compensate });
+    steps.set(name, { step: name, part: name, atMost, target, compensate });
   };
   parts.forEach(walk);
   return steps;
@@ -214,9 +260,9 @@ function waitsIn(parts: readonly Part[]): readonly string[] {
 function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): ReadonlyMap<string, SagaStep> {
   return new Map(
     stepsOf(machine).flatMap(({ actorId, step, src }) => {
-      const operation = operations[src];
-      if (operation === undefined) return [];
-      return [[actorId, { step, part: step, atMost: null, operation, compensate: operation.compensate }]];
+      const target = operations[src];
+      if (target === undefined) return [];
+      return [[actorId, { step, part: step, atMost: null, target, compensate: compensationOfTarget(target) }]];
     }),
   );
 }

@@ -4,37 +4,39 @@
  * another one ended.
  */
 
-import { isSettled } from '../domain/operation-state.ts';
-import type { Compensation } from '../define/operation.ts';
+import { isSettled, type OperationState } from '../domain/operation-state.ts';
+import type { StepCompensation } from '../define/saga-flow.ts';
 import type { Member } from './aggregate.ts';
 import type { Course, Entry } from './saga-course.ts';
-import { stateOf } from './row.ts';
 
-/** An operation of its own in the ledger, with where it stands. One that another has is joined, and none of these. */
+/**
+ * An operation of its own in the ledger, or a saga that is its step, with where it stands. One that another has is joined,
+ * and none of these.
+ */
 export interface Standing {
   readonly entry: Entry;
-  readonly member: Pick<Member, 'row'>;
-  readonly compensate: Compensation | null;
+  readonly state: OperationState;
+  /** Null: it is a saga. */
+  readonly member: Pick<Member, 'row' | 'definition'> | null;
+  readonly compensate: StepCompensation | null;
 }
 
 /** Not settled, and not being taken back: how it ends is open. */
-export function isOpen({ entry, member }: Standing): boolean {
-  const state = stateOf(member.row);
-  return entry.undoes === null && !isSettled(state) && !isBeingCompensated({ entry, member });
+export function isOpen({ entry, state }: Pick<Standing, 'entry' | 'state'>): boolean {
+  return entry.undoes === null && !isSettled(state) && !isBeingCompensated({ entry, state });
 }
 
 /** Its inverse is under way, or was refused. */
-function isBeingCompensated({ entry, member }: Pick<Standing, 'entry' | 'member'>): boolean {
-  const state = stateOf(member.row);
+function isBeingCompensated({ entry, state }: Pick<Standing, 'entry' | 'state'>): boolean {
   return entry.undoes === null && (state === 'compensating' || (state === 'escalated' && entry.compensationBegun));
 }
 
 /** Has succeeded, has an inverse, and was never begun to be taken back; the last to settle first. */
 function owed(ledger: readonly Standing[]): readonly Standing[] {
   return ledger
-    .filter(({ entry, member, compensate }) => {
-      const hasInverse = compensate !== null && 'operation' in compensate;
-      return entry.undoes === null && !entry.compensationBegun && hasInverse && stateOf(member.row) === 'succeeded';
+    .filter(({ entry, state, compensate }) => {
+      const hasInverse = compensate !== null && !('none' in compensate);
+      return entry.undoes === null && !entry.compensationBegun && hasInverse && state === 'succeeded';
     })
     .toSorted((a, b) => (b.entry.settledAs ?? 0) - (a.entry.settledAs ?? 0));
 }

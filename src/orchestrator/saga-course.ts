@@ -6,7 +6,8 @@
 
 import { decode, encode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
-import { isSettled } from '../domain/operation-state.ts';
+import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
+import type { SagaState } from '../domain/saga-state.ts';
 import type { SagaContext } from '../../machines/saga.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { SagaRow } from '../ports/store.ts';
@@ -14,9 +15,9 @@ import type { Member } from './aggregate.ts';
 import { contextOf, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';
 
-/** An operation of the saga in its ledger. */
+/** An operation of the saga in its ledger, or a saga that is its step. */
 export interface Entry {
-  /** Of the operation. */
+  /** Of the operation, or of that saga. */
   readonly id: string;
   readonly step: string;
   /** What of the chart waits for it; null: it is an inverse. */
@@ -37,6 +38,46 @@ export interface Entry {
   readonly isCarried: boolean;
   /** Its place in the order in which operations settled; null: it has not. */
   readonly settledAs: number | null;
+  /** The saga that the step is; null: it is an operation. */
+  readonly child: Child | null;
+}
+
+export type ChildEntry = Entry & { readonly child: Child };
+
+/** A saga that is a step, as its parent knows it: what it is begun with, and what was last seen of it. */
+export interface Child {
+  readonly name: string;
+  readonly key: string;
+  /** Through its schema, encoded: it is begun once this is written. */
+  readonly input: Json;
+  /** Null: nobody has seen it, and it may not be there yet. */
+  readonly state: SagaState | null;
+  readonly reason: EscalationReason | null;
+  /** For what it was taken back. */
+  readonly code: string | null;
+  /** As in its row, once it has succeeded. */
+  readonly output: Json | null;
+  /** The last thing that its parent had to say to it. */
+  readonly word: ParentWord | null;
+  /** How the operation ended that takes it back, where it does not itself; null: none was begun. */
+  readonly inverse: 'under-way' | 'succeeded' | 'refused' | null;
+  /** Its place in the order in which things were taken back; null: it was not, or by an operation. */
+  readonly takenBackAs: number | null;
+}
+
+export interface ParentWord {
+  readonly kind: 'cancel' | 'terminate' | 'compensate';
+  /** Counts from 1; a later word takes the place of those before it. */
+  readonly n: number;
+  readonly isHeard: boolean;
+}
+
+/** The saga whose step this one is. */
+export interface Parent {
+  readonly id: string;
+  readonly step: string;
+  /** The number of its last word that was heeded. */
+  readonly heard: number;
 }
 
 /** Why a saga is taken back. */
@@ -89,6 +130,8 @@ export interface Course {
   readonly heldBy: readonly string[];
   /** Events from outside that the chart does not take yet, in the order in which they came. */
   readonly kept: readonly KeptSignal[];
+  /** Null: it was submitted by itself. */
+  readonly parent: Parent | null;
 }
 
 /** Of a saga whose chart has only begun. */
@@ -101,13 +144,20 @@ export const unbegun: Omit<Course, 'chart'> = {
   fault: null,
   kept: [],
   heldBy: [],
+  parent: null,
 };
 
 /**
  * The steps that wait for an operation that is not the saga's own: neither told nor left. `isOwn`: by the operation's id.
  */
 export function joining({ entries }: Course, isOwn: (id: string) => boolean): readonly Entry[] {
-  return entries.filter(({ id, isTold, isLeft }) => !isTold && !isLeft && !isOwn(id));
+  return entries.filter(({ id, isTold, isLeft, child }) => child === null && !isTold && !isLeft && !isOwn(id));
+}
+
+/** What a saga that is a step has succeeded with. */
+export function outputOfChild({ output }: Child): unknown {
+  // Wrapped, as in its row.
+  return output === null ? undefined : decode((output as { readonly value: Json }).value);
 }
 
 /** The context of a chart that the builder made. */
@@ -151,8 +201,9 @@ export function outputsIn(
   { entries }: Course,
   members: ReadonlyMap<string, Member>,
 ): Readonly<Record<string, unknown>> {
-  const told = entries.flatMap(({ id, step, isTold, undoes }) => {
+  const told = entries.flatMap(({ id, step, isTold, undoes, child }) => {
     const member = members.get(id);
+    if (isTold && child !== null && child.output !== null) return [[step, outputOfChild(child)] as const];
     if (!isTold || undoes !== null || member === undefined) return [];
     const { result } = contextOf(member.row).history;
     const hasSucceeded = isSettled(stateOf(member.row)) ? stateOf(member.row) !== 'failed' : result !== null;

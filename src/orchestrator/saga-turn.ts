@@ -7,7 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
-import { operationId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
+import { operationId, sagaId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
 import { faultOf } from '../domain/error-record.ts';
 import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
@@ -15,14 +15,25 @@ import { operationFailed } from '../domain/operation-failed.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import { proof } from '../domain/policy.ts';
 import { isSagaSettled, type SagaState } from '../domain/saga-state.ts';
-import type { Compensation, Operation } from '../define/operation.ts';
+import type { Operation } from '../define/operation.ts';
+import type { StepCompensation } from '../define/saga-flow.ts';
+import { targetName } from '../define/step-target.ts';
 import { KernelFault } from '../kernel/fault.ts';
 import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import { isLibraryEvent } from '../domain/library-event.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
 import { TooManyItems } from '../../machines/saga-items.ts';
-import type { Birth, Handover, NewRecord, OperationRef, OperationRow, SagaForm, SignalChange } from '../ports/store.ts';
+import type {
+  Birth,
+  Handover,
+  NewRecord,
+  OperationRef,
+  OperationRow,
+  SagaForm,
+  SagaRow,
+  SignalChange,
+} from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
@@ -30,9 +41,21 @@ import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga, type SignalGiven, type StepVerdict } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
-import { type RunnableSaga, type SagaStep, stepBy } from './runnable.ts';
+import { newestOf, type RunnableSaga, type SagaStep, stepBy } from './runnable.ts';
+import {
+  askingOf,
+  isChild,
+  reasonOfChild,
+  seenAs,
+  stateOfChild,
+  told,
+  unseen,
+  watchedChildren,
+  wordFor,
+} from './saga-child.ts';
 import { compensatedNext, isCompensated, isOpen, type Standing } from './saga-compensation.ts';
 import {
+  type ChildEntry,
   type Compensating,
   type CompensationCause,
   type Course,
@@ -40,6 +63,9 @@ import {
   type Fault,
   joining,
   type KeptSignal,
+  outputOfChild,
+  type Parent,
+  type ParentWord,
   unbegun,
 } from './saga-course.ts';
 
@@ -73,8 +99,13 @@ export interface SagaAdvance {
   readonly signals: readonly SignalChange[];
   /** Operations that it had joined until it settled with this turn. */
   readonly lets: readonly OperationRef[];
-  /** After how long others have to be looked at, before what comes next; null: it waits for none. */
-  readonly looksInMs: number | null;
+  /** Steps that are sagas, to be begun if they are not there yet. */
+  readonly begets: readonly ChildEntry[];
+  /**
+   * After how long others have to be looked at, before what comes next; null: it waits for none. `as-before`: when they
+   * were to be anyway.
+   */
+  readonly looksInMs: number | 'as-before' | null;
   /** What the chart wants done that is no operation and no timer. */
   readonly effects: readonly Effect[];
   /** The chart's output, once it has ended with one. */
@@ -106,6 +137,12 @@ export interface MovedOn {
   readonly record: Readonly<Record<string, unknown>>;
 }
 
+/** Whose step a saga is, and what that has said to it before it was there. */
+export interface BornAs {
+  readonly parent: Parent | null;
+  readonly word: ParentWord['kind'] | null;
+}
+
 export const DEADLINE = 'deadline';
 export const FAULT = 'fault';
 export const LOOK = 'look';
@@ -118,8 +155,10 @@ export const EXPIRY = 'expiry';
 const KEPT_MAX = 100;
 
 /** Others are looked at again after such a pause, unless they wake this saga before. */
-const LOOK_PAUSE_MS = 5_000;
+export const LOOK_PAUSE_MS = 5_000;
 const LOOK_PAUSE_MAX_MS = 60_000;
+/** The longest where it waits for nothing but its steps that are sagas, which wake it and may last for months. */
+const CHILD_PAUSE_MAX_MS = 300_000;
 
 export function chartTimer(id: string): string {
   return `timer ${id}`;
@@ -129,11 +168,18 @@ export function chartTimer(id: string): string {
  * The first turn of a saga. Throws DEFINITION_INVALID for a chart that cannot even begin: what the caller gave has been
  * through the saga's schema by then, and what its author makes of it, be it an error of input, is the author's.
  */
-export function sagaBirth(now: Omit<SagaNow, 'course' | 'members'>, input: unknown, moment: Moment): SagaAdvance {
+export function sagaBirth(
+  now: Omit<SagaNow, 'course' | 'members'>,
+  input: unknown,
+  moment: Moment,
+  { parent, word }: BornAs,
+): SagaAdvance {
   try {
     const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
-    const making = new Making({ ...now, course: { ...unbegun, chart: first.row }, members: new Map() }, moment);
-    making.begin(first);
+    const course = { ...unbegun, parent, chart: first.row };
+    // Nothing of what nobody waits for is sent.
+    const making = new Making({ ...now, course, members: new Map() }, word === null ? moment : { ...moment, slots: 0 });
+    making.begin(first, word);
     return making.made();
   } catch (error) {
     if (isSagacityError(error, 'DEFINITION_INVALID')) throw error;
@@ -190,6 +236,10 @@ class Making {
   /** Events from outside that came with this turn, and what became of those that are over. */
   readonly #heard: KeptSignal[] = [];
   readonly #signals: SignalChange[] = [];
+  /** Of the steps that are sagas, those that were looked for and are not there. */
+  readonly #missing = new Set<string>();
+  /** Others have woken it, or it is born: what it waits for may be there already. */
+  #isToLook = false;
   /** What was read of others for this turn; null: nothing was. */
   #others: Others | null = null;
   #course: Course;
@@ -205,10 +255,13 @@ class Making {
     this.#slots = moment.mayBeRepeated ? 0 : moment.slots;
   }
 
-  begin(first: KernelTurn): void {
+  begin(first: KernelTurn, word: ParentWord['kind'] | null): void {
     this.#follow(first, null);
     // A history begins with where the chart does.
     this.#moved = true;
+    this.#isToLook = true;
+    if (word === 'cancel' || word === 'compensate') this.#cancel();
+    if (word === 'terminate') this.#terminate();
     this.#goOn();
   }
 
@@ -253,10 +306,11 @@ class Making {
     const moved: NewRecord[] = this.#moved ? [recordOf('moved', { states })] : [];
     return {
       ...{ course: this.#course, state, reason, changes: this.#changes, starts: this.#starts },
-      records: [...this.#records, ...kept, ...moved],
+      records: [...this.#records, ...kept, ...this.#recordsOfChildren(), ...moved],
       signals: [...this.#signals, ...waiting.map((signal) => changeOf(signal, 'kept', null))],
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
-      ...{ asks: this.#asks, wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
+      ...{ asks: [...this.#asks, ...this.#words()], begets: this.#begets() },
+      ...{ wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
       output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
       mayTimeOut: this.#mayTimeOut(),
     };
@@ -273,6 +327,7 @@ class Making {
       this.#hearKept();
       this.#giveUpUnsent();
       this.#compensate();
+      this.#sayToChildren();
       const after = [this.#course, this.#changes.size, ...this.#changes.values()];
       if (before.length === after.length && before.every((value, at) => value === after[at])) return;
     }
@@ -285,13 +340,18 @@ class Making {
   }
 
   #ledger(): readonly Standing[] {
-    return this.#course.entries.flatMap((entry) => {
-      const member = this.#memberOf(entry.id);
-      return member === undefined ? [] : [{ entry, member, compensate: this.#compensateOf(entry) }];
-    });
+    return this.#course.entries.flatMap((entry) => this.#standingOf(entry) ?? []);
   }
 
-  #compensateOf({ actor }: Entry): Compensation | null {
+  /** Null: it is joined, and another's. */
+  #standingOf(entry: Entry): Standing | null {
+    const compensate = this.#compensateOf(entry);
+    if (isChild(entry)) return { entry, state: stateOfChild(entry), member: null, compensate };
+    const member = this.#memberOf(entry.id);
+    return member === undefined ? null : { entry, state: stateOf(member.row), member, compensate };
+  }
+
+  #compensateOf({ actor }: Entry): StepCompensation | null {
     return actor === null ? null : (stepBy(this.#now.saga, actor.id)?.compensate ?? null);
   }
 
@@ -327,10 +387,16 @@ class Making {
   }
 
   #noteSettled(): void {
-    let next = Math.max(0, ...this.#course.entries.map(({ settledAs }) => settledAs ?? 0)) + 1;
-    for (const { entry, member } of this.#ledger()) {
-      if (entry.settledAs !== null || !isSettled(stateOf(member.row))) continue;
-      this.#amend(entry.id, { settledAs: next });
+    const places = this.#course.entries.map(({ settledAs, child }) =>
+      Math.max(settledAs ?? 0, child?.takenBackAs ?? 0),
+    );
+    let next = Math.max(0, ...places) + 1;
+    for (const { entry, state } of this.#ledger()) {
+      const { child, settledAs } = entry;
+      const isTakenBack = child !== null && child.inverse === null && state === 'compensated';
+      if (isTakenBack && child.takenBackAs === null) this.#amend(entry.id, { child: { ...child, takenBackAs: next } });
+      else if (settledAs === null && isSettled(state)) this.#amend(entry.id, { settledAs: next });
+      else continue;
       next += 1;
     }
   }
@@ -339,12 +405,13 @@ class Making {
   #tellOriginals(): void {
     for (const { entry, member } of this.#ledger()) {
       const { undoes } = entry;
-      if (undoes === null || entry.isTold || entry.settledAs === null) continue;
+      if (undoes === null || member === null || entry.isTold || entry.settledAs === null) continue;
       const { code } = contextOf(member.row);
       const why = { inverse: entry.id, ...(code === null ? {} : { code }) };
       const isGivenUp = wasGivenUp(member.row);
       const event: OperationEvent = isGivenUp ? { type: 'compensation.givenUp' } : endOfInverse(member.row);
       this.#advance(undoes, { type: 'told', event, why });
+      this.#tellChild(undoes, isGivenUp ? null : stateOf(member.row) === 'succeeded' ? 'succeeded' : 'refused');
       this.#amend(entry.id, { isTold: true });
       // It stands as before, and can be taken back at a later word.
       if (isGivenUp) this.#amend(undoes, { compensationBegun: false });
@@ -357,10 +424,10 @@ class Making {
    */
   #giveUpUnsent(): void {
     const { compensation, isTerminated } = this.#course;
-    for (const { entry, member } of this.#ledger()) {
+    for (const { entry, state, member } of this.#ledger()) {
       const isForward = entry.undoes === null;
       const isWaitedFor = !isTerminated && (!isForward || (compensation === null && !entry.isLeft));
-      if (isWaitedFor || stateOf(member.row) !== 'pending') continue;
+      if (isWaitedFor || member === null || state !== 'pending') continue;
       const before = this.#changes.get(entry.id);
       const taken = this.#advance(entry.id, { type: 'told', event: { type: 'cancel.requested' }, why: {} });
       const after = this.#changes.get(entry.id);
@@ -371,13 +438,110 @@ class Making {
     }
   }
 
+  // ── Steps that are sagas ──
+
+  #bearChild(name: string, given: unknown, key: string, as: Pick<Entry, 'step' | 'actor'>): void {
+    const input = acceptedNow(name, this.#childOf(name).definition.options.input, given);
+    const id = sagaId(scopeOf(this.#now.ref.tenant, name, key));
+    const child = unseen(name, key, encode(input, { onUnsupported: 'refuse' }));
+    this.#enter({ id, ...as, undoes: null, shared: null, child });
+    this.#refuseFaultyChild({ id, child });
+  }
+
+  #childOf(name: string): RunnableSaga {
+    const { sagas } = this.#now.saga;
+    const child = newestOf(sagas, name);
+    if (child === null) throw new Error(`Saga ${name} is not registered, although it is a step of one that is.`);
+    return child;
+  }
+
+  /** Its first turn is made and thrown away: the one that begins it makes it again. */
+  #refuseFaultyChild({ id, child }: Pick<ChildEntry, 'id' | 'child'>): void {
+    const { kernel, ref } = this.#now;
+    const { key, input } = child;
+    const now = { saga: this.#childOf(child.name), kernel, key, input, ref: { tenant: ref.tenant, id } };
+    sagaBirth(now, decode(child.input), { ...this.#moment, slots: 0 }, { parent: null, word: null });
+  }
+
+  /** What was looked for and is not there is begun again; its identity makes it one. */
+  #seeChildren(sagas: ReadonlyMap<string, SagaRow | null>): void {
+    for (const entry of watchedChildren(this.#course)) {
+      const row = sagas.get(entry.id);
+      if (row === null && this.#atFault(() => this.#refuseFaultyChild(entry))) this.#missing.add(entry.id);
+      if (row === null || row === undefined) continue;
+      const seen = seenAs(entry, row, this.#now.ref.id);
+      if (seen !== null) this.#amend(entry.id, seen);
+      else this.#meetAnother(entry);
+    }
+  }
+
+  #meetAnother({ id, step, child, isLeft }: ChildEntry): void {
+    if (isLeft || this.#course.isFrozen || this.#course.compensation !== null) {
+      // Nothing of it was done for this saga, so there is nothing to take back.
+      const notOurs: ChildEntry['child'] = { ...child, state: 'terminated', code: 'terminated', word: null };
+      this.#amend(id, { child: notOurs, compensationBegun: false });
+      return;
+    }
+    this.#atFault(() => {
+      throw new Error(
+        `Step ${step} meets saga ${id}, which was not begun as this step. Submit that one under another key.`,
+      );
+    });
+  }
+
+  /** How the operation ended that takes a saga back, where it does not itself. */
+  #tellChild(id: string, inverse: ChildEntry['child']['inverse']): void {
+    const child = this.#course.entries.find((entry) => entry.id === id)?.child ?? null;
+    if (child !== null) this.#amend(id, { child: { ...child, inverse } });
+  }
+
+  #sayToChildren(): void {
+    const { compensation, isTerminated, asked } = this.#course;
+    const pivot = asked === null ? null : this.#pivot();
+    for (const entry of watchedChildren(this.#course)) {
+      const isWaitedFor = compensation === null && !entry.isLeft && entry.id !== pivot?.id;
+      const kind = wordFor(entry, { isTerminated, isWaitedFor });
+      if (kind !== null && kind !== entry.child.word?.kind) this.#amend(entry.id, { child: told(entry.child, kind) });
+    }
+  }
+
+  #wasBefore({ id }: ChildEntry): Entry | undefined {
+    return this.#now.course.entries.find((entry) => entry.id === id);
+  }
+
+  /** Said at once, and with each look again until it is heard. */
+  #words(): readonly Asking[] {
+    return watchedChildren(this.#course).flatMap((entry) => {
+      const isNew = this.#wasBefore(entry)?.child?.word?.n !== entry.child.word?.n;
+      return isNew || this.#others !== null ? (askingOf(entry, this.#now.ref) ?? []) : [];
+    });
+  }
+
+  /** Begun by this turn, or missing. */
+  #begets(): readonly ChildEntry[] {
+    const isToBeBegun = (entry: ChildEntry) => this.#missing.has(entry.id) || this.#wasBefore(entry) === undefined;
+    return watchedChildren(this.#course).filter(isToBeBegun);
+  }
+
+  #recordsOfChildren(): readonly NewRecord[] {
+    return this.#course.entries.filter(isChild).flatMap((entry) => {
+      const { id, step, child } = entry;
+      const before = this.#wasBefore(entry)?.child ?? null;
+      const { name, state, word } = child;
+      if (before !== null && before.state === state && before.word?.n === word?.n) return [];
+      const said = word === null || before?.word?.n === word.n ? {} : { word: word.kind };
+      return [recordOf('moved', { child: { step, saga: id, name, state, ...said } })];
+    });
+  }
+
   // ── Operations of others ──
 
   #joining(): readonly Entry[] {
     return joining(this.#course, (id) => this.#memberOf(id) !== undefined);
   }
 
-  #see({ operations }: Others): void {
+  #see({ operations, sagas }: Others): void {
+    this.#seeChildren(sagas);
     if (this.#course.isFrozen || this.#course.fault !== null) return;
     for (const { id } of this.#joining()) {
       // What the one before told the chart may have left this one behind, or be the chart's fault.
@@ -431,26 +595,47 @@ class Making {
 
   #wakes(): readonly OperationRef[] {
     const { tenant } = this.#now.ref;
-    return [...this.#changes.values()].flatMap(({ before, row }) =>
+    const joiners = [...this.#changes.values()].flatMap(({ before, row }) =>
       before === null ? [] : joinersToWake(before.row, row, tenant),
     );
+    const { parent } = this.#course;
+    return parent !== null && this.#concernsParent() ? [...joiners, { tenant, id: parent.id }] : joiners;
+  }
+
+  /** It has settled, or waits for a person, and did not before; or the other way round. */
+  #concernsParent(): boolean {
+    const [was, is] = [new Making(this.#now, this.#moment).#standing().state, this.#standing().state];
+    return was !== is && [was, is].some((state) => state === 'escalated' || isSagaSettled(state));
   }
 
   #lets(): readonly OperationRef[] {
     const { tenant } = this.#now.ref;
-    const joined = this.#course.entries.filter(({ id }) => this.#memberOf(id) === undefined);
+    const joined = this.#course.entries.filter((entry) => this.#standingOf(entry) === null);
     const isSettledNow = joined.length > 0 && this.#isSettled() && !new Making(this.#now, this.#moment).#isSettled();
     return isSettledNow ? joined.map(({ id }) => ({ tenant, id })) : [];
   }
 
-  #looksInMs(): number | null {
+  #looksInMs(): number | 'as-before' | null {
     if (this.#course.fault !== null) return null;
     const isHeld = this.#course.heldBy.length > 0;
-    if (!isHeld && (this.#course.isFrozen || this.#joining().length === 0)) return null;
+    const isJoining = !this.#course.isFrozen && this.#joining().length > 0;
+    const watched = watchedChildren(this.#course);
+    if (!isHeld && !isJoining && watched.length === 0) return null;
     // What was born with this turn may be another's, which shows only when it is written.
-    if (this.#others === null) return 0;
-    // Who is asked answers soon.
-    return this.#asks.length > 0 ? LOOK_PAUSE_MS : lookPauseMs(this.#others, this.#moment.now);
+    if (this.#others === null) return isHeld || isJoining || this.#isToLook ? 0 : this.#looksAtChildrenInMs(watched);
+    // Who is asked answers soon, and what is begun is there soon.
+    const isSoon = this.#asks.length > 0 || this.#words().length > 0 || this.#begets().length > 0;
+    const atMostMs = isHeld || isJoining ? LOOK_PAUSE_MAX_MS : CHILD_PAUSE_MAX_MS;
+    return isSoon ? LOOK_PAUSE_MS : Math.min(lookPauseMs(this.#others, this.#moment.now), atMostMs);
+  }
+
+  /** They wake their parent; looking at them makes up for a wake that is lost. */
+  #looksAtChildrenInMs(watched: readonly ChildEntry[]): number | 'as-before' {
+    const isNew = (entry: ChildEntry) => this.#wasBefore(entry) === undefined;
+    // Whether there is somebody to be told is seen first.
+    const isUntold = ({ child }: ChildEntry) => child.state === null && child.word !== null;
+    if (watched.some((entry) => isUntold(entry) && !isNew(entry))) return 0;
+    return watched.some(isNew) || this.#words().length > 0 ? LOOK_PAUSE_MS : 'as-before';
   }
 
   /** Sagas that have joined this operation and are not settled, as far as that has been looked at. */
@@ -467,7 +652,7 @@ class Making {
   #compensate(): void {
     if (this.#course.fault !== null) return;
     const next = compensatedNext(this.#course, this.#ledger(), this.#now.saga.definition.compensation);
-    const heldBy = [...new Set(next.flatMap(({ member }) => this.#heldBy(member.row)))];
+    const heldBy = [...new Set(next.flatMap(({ member }) => (member === null ? [] : this.#heldBy(member.row))))];
     if (heldBy.join() !== this.#course.heldBy.join()) this.#course = { ...this.#course, heldBy };
     if (heldBy.length > 0) return;
     for (const standing of next) {
@@ -491,19 +676,22 @@ class Making {
 
   /** The steps whose effects have been taken back, in the order in which they were. */
   #takenBack(): readonly string[] {
-    const isTakenBack = (id: string | null) => {
-      const member = id === null ? undefined : this.#memberOf(id);
-      return member !== undefined && stateOf(member.row) === 'compensated';
-    };
-    return this.#ledger()
-      .filter(({ entry: { undoes }, member }) => isTakenBack(undoes) && !wasGivenUp(member.row))
-      .map(({ entry }) => entry)
-      .toSorted(inOrderOfSettling)
-      .map(({ step }) => step);
+    const ledger = this.#ledger();
+    const isTakenBack = (id: string | null) =>
+      ledger.some(({ entry, state }) => entry.id === id && state === 'compensated');
+    const inverses = ledger.flatMap(({ entry: { step, undoes, settledAs }, member }) =>
+      member !== null && isTakenBack(undoes) && !wasGivenUp(member.row) ? [{ step, at: settledAs ?? 0 }] : [],
+    );
+    const byThemselves = ledger.flatMap(({ entry: { step, child } }) =>
+      child === null || child.takenBackAs === null ? [] : [{ step, at: child.takenBackAs }],
+    );
+    return [...inverses, ...byThemselves].toSorted((a, b) => a.at - b.at).map(({ step }) => step);
   }
 
   #begin({ entry, compensate }: Standing): void {
-    if (compensate === null || !('operation' in compensate)) return;
+    if (compensate === null || 'none' in compensate) return;
+    if (isChild(entry)) return this.#beginWithChild(entry, compensate);
+    if ('byItself' in compensate) return;
     const change = this.#changes.get(entry.id);
     const original = this.#now.members.get(entry.id) ?? null;
     const row = change?.row ?? original?.row;
@@ -511,14 +699,31 @@ class Making {
     if (row === undefined || input === undefined) return;
     const inverse = compensate.operation;
     const given = compensate.input({ input: decode(input), output: outputOf({ row }) });
-    const givenUp = this.#course.entries.filter(({ undoes }) => undoes === entry.id).length;
-    this.#bear(inverse, given, undoKey(entry.id, givenUp), { step: entry.step, actor: null, undoes: entry.id });
+    this.#bearInverse(entry, inverse, given);
     this.#advance(entry.id, {
       type: 'told',
       event: { type: 'compensation.begun', unsettledJoiners: 0 },
       why: { action: inverse.action },
     });
     this.#amend(entry.id, { compensationBegun: true });
+  }
+
+  #bearInverse({ id, step }: Entry, inverse: Operation, given: unknown): void {
+    const givenUp = this.#course.entries.filter(({ undoes }) => undoes === id).length;
+    this.#bear(inverse, given, undoKey(id, givenUp), { step, actor: null, undoes: id });
+  }
+
+  /** It takes itself back when it is told to, also where an operation would but it has not come to its end. */
+  #beginWithChild(
+    { id, step, child, ...rest }: ChildEntry,
+    compensate: Exclude<StepCompensation, { none: string }>,
+  ): void {
+    if ('operation' in compensate && child.output !== null) {
+      const given = compensate.input({ input: decode(child.input), output: outputOfChild(child) });
+      this.#bearInverse({ id, step, child, ...rest }, compensate.operation, given);
+      this.#tellChild(id, 'under-way');
+    }
+    this.#amend(id, { compensationBegun: true });
   }
 
   /** Asked for from outside: nothing is begun while it is open whether the pivot succeeds. */
@@ -565,13 +770,13 @@ class Making {
   #endOfPivot(): 'open' | 'succeeded' | 'failed' | null {
     const entry = this.#pivot();
     if (entry === undefined) return null;
-    const member = this.#memberOf(entry.id);
-    if (member === undefined) {
+    const standing = this.#standingOf(entry);
+    if (standing === null) {
       const isWaitedFor = !entry.isLeft && this.#course.fault === null;
       return entry.endOfJoined ?? (isWaitedFor ? 'open' : null);
     }
-    if (isOpen({ entry, member, compensate: null })) return 'open';
-    return stateOf(member.row) === 'failed' ? 'failed' : 'succeeded';
+    if (isOpen(standing)) return 'open';
+    return standing.state === 'failed' ? 'failed' : 'succeeded';
   }
 
   #isPivotPassed(): boolean {
@@ -591,12 +796,13 @@ class Making {
 
   #tellChart(): void {
     for (let next = this.#untold(); next !== undefined; next = this.#untold()) {
-      const { entry, actor, member, step } = next;
-      const isFailed = stateOf(member.row) === 'failed';
-      const code = contextOf(member.row).code ?? 'refused';
+      const { standing, actor, step } = next;
+      const { entry, state } = standing;
+      const isFailed = state === 'failed';
+      const code = codeOf(standing);
       const result: ActorResult = isFailed
-        ? { error: operationFailed({ step: step.step, action: step.operation.action, code }) }
-        : { output: outputOf(member) };
+        ? { error: operationFailed({ ...factsOf(step), code }) }
+        : { output: standing.member === null ? outputOfEntry(entry) : outputOf(standing.member) };
       this.#cause = isFailed ? { step: step.part, code } : null;
       this.#tell(entry.id, actor, result);
     }
@@ -605,13 +811,13 @@ class Making {
   /** The first to settle of what the chart waits for and has not been told of; telling it may make it leave another. */
   #untold() {
     if (this.#course.isFrozen || this.#course.fault !== null) return undefined;
-    const untold = this.#ledger().flatMap(({ entry, member }) => {
-      const { actor, settledAs, isTold, isLeft } = entry;
+    const untold = this.#ledger().flatMap((standing) => {
+      const { actor, settledAs, isTold, isLeft } = standing.entry;
       const step = actor === null ? undefined : stepBy(this.#now.saga, actor.id);
       const isWaitedFor = settledAs !== null && !isTold && !isLeft;
-      return isWaitedFor && actor !== null && step !== undefined ? [{ entry, actor, member, step }] : [];
+      return isWaitedFor && actor !== null && step !== undefined ? [{ standing, actor, step }] : [];
     });
-    return untold.toSorted((a, b) => inOrderOfSettling(a.entry, b.entry))[0];
+    return untold.toSorted((a, b) => inOrderOfSettling(a.standing.entry, b.standing.entry))[0];
   }
 
   /** False when the chart is at fault. */
@@ -667,32 +873,34 @@ class Making {
     const step = stepBy(this.#now.saga, id);
     if (step === undefined) throw new Error(`It starts ${id}, which is none of its steps.`);
     const { name } = this.#now.saga;
-    const { operation } = step;
     const begun = this.#course.entries.find(({ isCarried, step: of }) => isCarried && of === step.step);
     if (begun !== undefined) return this.#amend(begun.id, { actor, isCarried: false, isTold: false });
+    const { target } = step;
+    const ownKey = () => stepKey({ saga: name, key: this.#now.key, step: this.#nameOf(step, generation) });
+    if (target.type === 'saga') return this.#bearChild(target.name, input, ownKey(), { step: step.step, actor });
     const key =
-      operation.shared && operation.options.key !== null
-        ? operation.options.key({ input: acceptedNow(operation, input) })
-        : stepKey({ saga: name, key: this.#now.key, step: this.#nameOf(step, generation) });
-    this.#bear(operation, input, key, { step: step.step, actor, undoes: null });
+      target.shared && target.options.key !== null
+        ? target.options.key({ input: acceptedNow(target.action, target.options.input, input) })
+        : ownKey();
+    this.#bear(target, input, key, { step: step.step, actor, undoes: null });
   }
 
   /** Another one under the name of a step is another effect, and follows only what certainly had none. */
   #nameOf({ step }: SagaStep, generation: number): string {
     const before = this.#ledger().filter(({ entry }) => entry.undoes === null && entry.step === step);
-    if (before.some(({ member }) => stateOf(member.row) !== 'failed')) {
+    if (before.some(({ state }) => state !== 'failed')) {
       throw new Error(`Step ${step} is begun again although the one before has not failed: that would be two effects.`);
     }
     return generation === 1 ? step : `${step}#${generation}`;
   }
 
   #bear(definition: Operation, given: unknown, key: string, as: Pick<Entry, 'step' | 'actor' | 'undoes'>): void {
-    const input = acceptedNow(definition, given);
+    const input = acceptedNow(definition.action, definition.options.input, given);
     const scope = scopeOf(this.#now.ref.tenant, definition.action, key);
     const id = operationId(scope);
-    if (this.#course.entries.some((entry) => entry.id === id)) {
-      throw new Error(`Step ${as.step} meets the identity of another step: that would be one effect for two steps.`);
-    }
+    const identified = birthOf(scope, definition, input);
+    const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
+    this.#enter({ id, ...as, shared, child: null });
     const policy = as.undoes === null ? definition.policy : { ...definition.policy, inverse: true };
     const startNow = this.#slots > 0;
     const made: Advance = birth(this.#now.kernel, policy, this.#moment.factsOf(this.#timesOfBirth()), startNow);
@@ -700,20 +908,25 @@ class Making {
       this.#slots -= 1;
       this.#starts.push(id);
     }
-    const identified = birthOf(scope, definition, input);
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
-    const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
+  }
+
+  #enter(begun: Pick<Entry, 'id' | 'step' | 'actor' | 'undoes' | 'shared' | 'child'>): void {
+    const { entries } = this.#course;
+    if (entries.some(({ id }) => id === begun.id)) {
+      throw new Error(`Step ${begun.step} meets the identity of another step: that would be one effect for two steps.`);
+    }
     const entry: Entry = {
-      ...{ id, ...as, shared, endOfJoined: null },
+      ...{ ...begun, endOfJoined: null },
       ...{ isLeft: false, isTold: false, isCarried: false, compensationBegun: false, settledAs: null },
     };
-    this.#course = { ...this.#course, entries: [...this.#course.entries, entry] };
+    this.#course = { ...this.#course, entries: [...entries, entry] };
   }
 
   /** Its success can neither be taken back nor be left out of account. */
   #refuseToLeavePivot(id: string): void {
-    const pivot = this.#memberOf(id);
-    if (pivot === undefined || isSettled(stateOf(pivot.row))) return;
+    const pivot = this.#ledger().find(({ entry }) => entry.id === id);
+    if (pivot === undefined || isSettled(pivot.state)) return;
     throw new Error(
       'It leaves its pivot while nobody knows how that ends. Only onDone and onError may lead on from it.',
     );
@@ -722,13 +935,13 @@ class Making {
   #lastRefusal(): CompensationCause | null {
     const forward = this.#ledger().filter(({ entry }) => entry.undoes === null);
     const isRetried = ({ step }: Entry) =>
-      forward.some(({ entry, member }) => entry.step === step && stateOf(member.row) !== 'failed');
+      forward.some(({ entry, state }) => entry.step === step && state !== 'failed');
     const refused = forward
-      .filter(({ entry, member }) => entry.isTold && stateOf(member.row) === 'failed' && !isRetried(entry))
+      .filter(({ entry, state }) => entry.isTold && state === 'failed' && !isRetried(entry))
       .toSorted((a, b) => inOrderOfSettling(a.entry, b.entry))
       .at(-1);
     if (refused === undefined) return null;
-    return { step: this.#partOf(refused.entry), code: contextOf(refused.member.row).code ?? 'refused' };
+    return { step: this.#partOf(refused.entry), code: codeOf(refused) };
   }
 
   #partOf({ step, actor }: Entry): string {
@@ -750,7 +963,7 @@ class Making {
       this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
       const message = faultOf(error);
-      this.#course = { ...course, fault: { message, times, timer, reason: reasonOf(error) } };
+      this.#course = { ...course, fault: { message, times, timer, reason: faultReasonOf(error) } };
       this.#records.push(recordOf('moved', { fault: message }));
       return false;
     }
@@ -835,17 +1048,26 @@ class Making {
   }
 
   #answerTo(said: Exclude<SaidOfSaga, SignalGiven>): HandoverAnswer {
+    if ('ofParent' in said && said.ofParent !== undefined) {
+      const { parent } = this.#course;
+      const { id, word } = said.ofParent;
+      if (parent?.id !== id) return refused('it is no step of that saga');
+      // Said again, or overtaken by a later word.
+      if (word <= parent.heard) return accepting;
+      this.#course = { ...this.#course, parent: { ...parent, heard: word } };
+    }
     switch (said.kind) {
       case 'cancel':
         return this.#cancel();
       case 'terminate':
         return this.#terminate();
       case 'compensate':
-        return this.#compensateAtWord();
+        return this.#compensateAtWord('ofParent' in said && said.ofParent !== undefined);
       case 'step-verdict':
         return this.#decideStep(said);
       case 'look':
         // Nothing has been looked at for this turn: that is what comes next.
+        this.#isToLook = true;
         return accepting;
     }
   }
@@ -862,18 +1084,19 @@ class Making {
 
   #terminate(): HandoverAnswer {
     if (this.#isSettled()) return refused(`it is ${this.#standing().state} already`);
-    const entries = this.#course.entries.map((entry) => ({ ...entry, isLeft: true }));
+    const entries = this.#course.entries.map((entry) => ({ ...entry, isLeft: true, ...standingAgain(entry) }));
     this.#course = { ...this.#course, entries, isTerminated: true, isFrozen: true, fault: null };
     return accepting;
   }
 
-  #compensateAtWord(): HandoverAnswer {
+  #compensateAtWord(isOfParent: boolean): HandoverAnswer {
     const { state } = this.#standing();
     const { compensation } = this.#course;
     if (state === 'compensated') return accepting;
     if (compensation !== null && state !== 'terminated') {
-      // What is proven need not wait for what is not.
-      this.#course = { ...this.#course, compensation: { ...compensation, isPartial: true } };
+      // What is proven need not wait for what is not; that is for a person to say.
+      const isPartial = compensation.isPartial || !isOfParent;
+      this.#course = { ...this.#course, compensation: { ...compensation, isPartial } };
       return accepting;
     }
     if (state !== 'succeeded' && state !== 'terminated')
@@ -968,11 +1191,11 @@ class Making {
   #standing(): { readonly state: SagaState; readonly reason: EscalationReason | null } {
     const course = this.#course;
     const ledger = this.#ledger();
-    const isUnsettled = ledger.some(({ member }) => !isSettled(stateOf(member.row)));
-    const escalated = ledger.find(({ member }) => stateOf(member.row) === 'escalated');
+    const isUnsettled = ledger.some(({ state }) => !isSettled(state));
+    const escalated = ledger.find(({ state }) => state === 'escalated');
     if (course.fault !== null) return { state: 'escalated', reason: course.fault.reason };
     if (course.heldBy.length > 0 && this.#others !== null) return { state: 'escalated', reason: 'joined' };
-    if (escalated !== undefined) return { state: 'escalated', reason: contextOf(escalated.member.row).reason };
+    if (escalated !== undefined) return { state: 'escalated', reason: reasonOf(escalated) };
     const isOwed = compensatedNext(course, ledger, 'parallel').length > 0;
     if (!isUnsettled && !isOwed) {
       if (course.isTerminated) return { state: 'terminated', reason: null };
@@ -990,14 +1213,39 @@ class Making {
   }
 }
 
-function reasonOf(error: unknown): Fault['reason'] {
+function faultReasonOf(error: unknown): Fault['reason'] {
   return error instanceof KernelFault && error.cause instanceof TooManyItems ? 'limit' : 'definition-fault';
 }
 
 /** What is older is looked at more seldom: it may be a person who is waited for. */
 function lookPauseMs({ operations, sagas }: Others, now: number): number {
   const ages = [...operations.values(), ...sagas.values()].map((row) => (row === null ? 0 : now - row.createdAt));
-  return Math.min(Math.max(LOOK_PAUSE_MS, Math.min(...ages) / 4), LOOK_PAUSE_MAX_MS);
+  return Math.max(LOOK_PAUSE_MS, Math.min(...ages) / 4);
+}
+
+/** Of what has failed, for what. */
+function codeOf({ entry, member }: Standing): string {
+  return (member === null ? entry.child?.code : contextOf(member.row).code) ?? 'refused';
+}
+
+function reasonOf({ entry, member }: Standing): EscalationReason | null {
+  if (member !== null) return contextOf(member.row).reason;
+  return entry.child === null ? null : reasonOfChild(entry.child);
+}
+
+function outputOfEntry({ child }: Entry): unknown {
+  return child === null ? undefined : outputOfChild(child);
+}
+
+/** How what was refused is named. */
+function factsOf({ step, target }: SagaStep) {
+  return { step, action: targetName(target) };
+}
+
+/** An operation that should have taken a saga back was refused: ended as it stands, another one can at a later word. */
+function standingAgain({ child }: Entry): Partial<Entry> {
+  if (child?.inverse !== 'refused') return {};
+  return { child: { ...child, inverse: null }, compensationBegun: false };
 }
 
 function inOrderOfSettling(a: Entry, b: Entry): number {
@@ -1055,12 +1303,19 @@ function recordKind({ kind }: SaidOfSaga): NewRecord['kind'] {
 }
 
 function isSaidOfSaga(said: object): said is SaidOfSaga {
-  const { kind, by, name, event, eventId, expiresAt, at } = said as Readonly<Record<string, unknown>>;
+  const { kind, by, name, event, eventId, expiresAt, at, ofParent } = said as Readonly<Record<string, unknown>>;
   if (kind === 'look') return typeof at === 'string';
   if (kind === 'signal') {
     const isNamed = typeof name === 'string' && typeof eventId === 'string' && typeof expiresAt === 'number';
     return isNamed && typeof event === 'object' && event !== null && 'type' in event;
   }
   if (kind === 'step-verdict') return 'outcome' in said;
-  return (kind === 'cancel' || kind === 'terminate' || kind === 'compensate') && typeof by === 'string';
+  const isCommand = kind === 'cancel' || kind === 'terminate' || kind === 'compensate';
+  return isCommand && typeof by === 'string' && (ofParent === undefined || isWordOfParent(ofParent));
+}
+
+function isWordOfParent(said: unknown): boolean {
+  if (typeof said !== 'object' || said === null) return false;
+  const { id, word } = said as Readonly<Record<string, unknown>>;
+  return typeof id === 'string' && typeof word === 'number';
 }

@@ -4,6 +4,7 @@
  * chart, its deadline.
  */
 
+import { decode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import { resourceLocked } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
@@ -36,15 +37,18 @@ import type {
   Timer,
   WrittenAs,
 } from './aggregate.ts';
+import { birthOfSaga } from './accept.ts';
 import { memberOf } from './alone.ts';
 import { ChangedSaga } from './changed-saga.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
 import { adoptedBy, type Moving, movingOf } from './moving-on.ts';
 import { isPointInTime } from '../../machines/saga.ts';
-import type { RunnableSaga } from './runnable.ts';
-import { type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
+import { newestOf, type RunnableSaga } from './runnable.ts';
+import { watchedChildren } from './saga-child.ts';
+import { type ChildEntry, type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
 import {
+  type BornAs,
   CHANGED,
   chartTimer,
   DEADLINE,
@@ -53,6 +57,7 @@ import {
   type MemberChange,
   type MovedOn,
   LOOK,
+  LOOK_PAUSE_MS,
   type SagaAdvance,
   sagaAdvance,
   sagaBirth,
@@ -116,6 +121,7 @@ class SagaAggregate implements Aggregate {
     for (const { row } of members.values()) {
       for (const id of contextOf(row).joined) sagas.set(id, await store.readSaga({ tenant, id }));
     }
+    for (const { id } of watchedChildren(course)) sagas.set(id, await store.readSaga({ tenant, id }));
     return { operations, sagas };
   }
 
@@ -153,7 +159,7 @@ class SagaAggregate implements Aggregate {
       ...(isMoving ? { waitMs: 0 } : {}),
       answers: made.answers,
       asks: made.asks,
-      begins: [],
+      begins: made.begets.flatMap((entry) => newChild(entry, this.#now, moment)),
       wakes: made.wakes,
       lets: made.lets,
       afterwards: (logger) => tell(made.effects, now.saga, logger),
@@ -200,6 +206,7 @@ export function newSaga(
   born: SagaBirth,
   input: unknown,
   kernel: Kernel,
+  as: BornAs = { parent: null, word: null },
 ): Newborn {
   const before: Before = {
     ...{ saga, kernel, ref, key: born.key, input: born.input, course: nothing, members: new Map(), dues: {} },
@@ -209,7 +216,7 @@ export function newSaga(
     ref,
     startsAtMost: STARTS_AT_MOST,
     born(moment) {
-      const made = sagaBirth(before, input, moment);
+      const made = sagaBirth(before, input, moment, as);
       const dues = duesOf(made, before);
       return {
         ...leading(made, before, dues, moment),
@@ -224,6 +231,23 @@ export function newSaga(
       return held.length === 0 ? null : resourceLocked(saga.name, born.key, holders);
     },
   };
+}
+
+/** A step that is a saga, to be created unless it is there already. */
+function newChild(
+  { id, step, child }: ChildEntry,
+  { saga, kernel, ref }: SagaNow,
+  { mayBeRepeated }: Moment,
+): readonly Newborn[] {
+  const { name, key } = child;
+  // What a fail-over may have lost of it is looked for before it is given up: then it hears of that once it is there.
+  const word = mayBeRepeated ? null : child.word;
+  const begun = newestOf(saga.sagas, name);
+  if (begun === null) return [];
+  const input = decode(child.input);
+  const parent = { id: ref.id, step, heard: word?.n ?? 0 };
+  const as = { parent, word: word?.kind ?? null };
+  return [newSaga(begun, { tenant: ref.tenant, id }, birthOfSaga(begun, ref.tenant, key, input), input, kernel, as)];
 }
 
 /** Before the first turn. */
@@ -323,7 +347,10 @@ function duesOf({ course, changes, state, looksInMs, mayTimeOut }: SagaAdvance, 
     const { withinMs } = before.saga.definition;
     dues.push({ name: DEADLINE, inMs: before.dues[DEADLINE] === undefined ? withinMs : null });
   }
-  if (looksInMs !== null) dues.push({ name: LOOK, inMs: looksInMs });
+  if (looksInMs !== null) {
+    const inMs = looksInMs === 'as-before' ? (before.dues[LOOK] === undefined ? LOOK_PAUSE_MS : null) : looksInMs;
+    dues.push({ name: LOOK, inMs });
+  }
   if (course.fault !== null) {
     const isSame = course.fault === before.course.fault;
     const pauseMs = Math.min(FAULT_PAUSE_MS * 2 ** (course.fault.times - 1), FAULT_PAUSE_MAX_MS);

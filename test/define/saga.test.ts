@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { setup } from 'xstate';
 import { actorsFrom } from '../../machines/actors.ts';
-import { type Compensation, isOperation, operation } from '../../src/define/operation.ts';
+import { isOperation, operation } from '../../src/define/operation.ts';
 import { isSaga, saga } from '../../src/define/saga.ts';
-import type { Part } from '../../src/define/saga-flow.ts';
+import type { Part, StepCompensation } from '../../src/define/saga-flow.ts';
 import { typed } from '../../src/define/schema.ts';
 import { signal } from '../../src/define/signal.ts';
 import { isSagacityError, type SagacityError } from '../../src/domain/errors.ts';
@@ -22,6 +22,9 @@ import {
 
 const input = typed<Order>();
 const key = ({ input: order }: { input: Order }) => order.orderId;
+
+// No test reads it.
+const order = {} as Order;
 
 function begin() {
   return saga('fulfilment', { input, key });
@@ -117,7 +120,7 @@ describe('a saga written as a chain', () => {
   });
 
   test('says of each step how it is taken back, and what its refusal leads to', () => {
-    const said = (parts: readonly Part[]): [string, Compensation | null, string][] =>
+    const said = (parts: readonly Part[]): [string, StepCompensation | null, string][] =>
       parts.flatMap((part) => {
         if (part.type === 'step') return [[part.name, part.compensate, part.onFailed]];
         return part.type === 'parallel' ? Object.values(part.branches).flatMap((inner) => said(inner)) : [];
@@ -223,6 +226,24 @@ describe('a saga written by hand', () => {
     const error = refusalOf(() => untypedSaga('fulfilment', { ...byHand, operations: silent, pivot: 'capture' }));
 
     expect(error.facts['operations']).toEqual(['reserveStock']);
+  });
+
+  test('is refused with a saga that has a pivot, unless that is its own pivot', () => {
+    const sold = saga('sold', { input, key }).pivot('pay', capturePayment, () => ({ paymentId: 'p' }));
+    const given = { ...byHand, operations: { authorisePayment, capturePayment: sold } };
+
+    expect(refusalOf(() => untypedSaga('fulfilment', given)).message).toContain(
+      'capturePayment of saga fulfilment does not say how a success is taken back. A saga with a pivot can only be the pivot.',
+    );
+    expect(isSaga(untypedSaga('fulfilment', { ...given, pivot: 'capture' }))).toBe(true);
+  });
+
+  test('is refused with a saga that has this one inside', () => {
+    const outer = saga('outer', { input, key }).step('inner', begin(), () => order);
+
+    expect(refusalOf(() => untypedSaga('fulfilment', { ...byHand, operations: { outer } })).message).toContain(
+      'Saga fulfilment would have itself inside, without end: fulfilment -> outer -> fulfilment.',
+    );
   });
 
   test('is not asked at all when it says why nothing is taken back', () => {
@@ -655,9 +676,28 @@ describe('a step', () => {
   });
 
   test.each<[string, () => unknown, string]>([
-    ['whose target is a function', () => untyped().step('pay', give, give), 'has no operation as its target.'],
-    ['whose target is missing', () => untyped().step('pay'), 'has no operation as its target.'],
-    ['whose target is a saga', () => untyped().step('pay', begin(), give), 'has no operation as its target.'],
+    ['whose target is a function', () => untyped().step('pay', give, give), 'has no operation or saga as its target.'],
+    ['whose target is missing', () => untyped().step('pay'), 'has no operation or saga as its target.'],
+    [
+      'whose target is a saga with this one inside',
+      () =>
+        untyped().step(
+          'all',
+          saga('outer', { input, key }).step('inner', begin(), () => order),
+          give,
+        ),
+      'Saga fulfilment would have itself inside, without end: fulfilment -> outer -> fulfilment.',
+    ],
+    [
+      'whose target is a saga with a pivot',
+      () =>
+        untyped().step(
+          'sale',
+          saga('sold', { input, key }).pivot('pay', capturePayment, () => ({ paymentId: 'p' })),
+          give,
+        ),
+      'step sale of saga fulfilment is saga sold, which cannot take itself back once its pivot pay has succeeded.',
+    ],
     ['without input', () => untyped().step('pay', authorisePayment), 'input of step pay of saga fulfilment is of'],
     ['with options of no kind', () => untyped().step('pay', authorisePayment, give, 'x'), 'options of step pay of'],
     [

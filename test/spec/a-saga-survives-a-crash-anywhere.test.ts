@@ -9,6 +9,7 @@ import type { Orchestrator, Saga, SagaCause, SagaState } from 'sagacity';
 import { memoryStore } from 'sagacity/testing';
 import type { Store } from '../../src/ports/store.ts';
 import { type Death, mortal } from '../support/mortal-store.ts';
+import { bundle, sale, slowSale } from '../support/parcel.ts';
 import {
   approval,
   fair,
@@ -30,6 +31,8 @@ interface Scenario {
   readonly refuses?: Kind;
   /** What somebody does while it waits, and does again when they hear nothing. */
   readonly act?: (orchestrator: Orchestrator<true>, id: string) => Promise<unknown>;
+  /** The record that they wait for instead, where it is one of its steps that waits. */
+  readonly actsAfter?: Kind;
   readonly end: SagaState;
   readonly kept: readonly string[];
 }
@@ -72,6 +75,40 @@ const scenarios: readonly Scenario[] = [
     end: 'compensated',
     kept: ['authorisation', 'void'],
   },
+  {
+    situation: 'a step that is a saga and succeeds',
+    selling: sale,
+    end: 'succeeded',
+    kept: ['authorisation', 'reservation', 'booking', 'payment'],
+  },
+  {
+    situation: 'a step that is a saga and is refused',
+    selling: sale,
+    refuses: 'booking',
+    end: 'compensated',
+    kept: ['authorisation', 'reservation', 'release', 'void'],
+  },
+  {
+    situation: 'a step that is a saga and takes itself back',
+    selling: sale,
+    refuses: 'payment',
+    end: 'compensated',
+    kept: ['authorisation', 'reservation', 'booking', 'cancellation', 'release', 'void'],
+  },
+  {
+    situation: 'a step that is a saga and is cancelled when the time of its parent is over',
+    selling: (trade) => slowSale(trade, '2m'),
+    end: 'compensated',
+    kept: ['authorisation', 'reservation', 'release', 'void'],
+  },
+  {
+    situation: 'a step that is a saga with such a step, and all of it is ended as it stands',
+    selling: bundle,
+    act: (orchestrator, id) => orchestrator.operator.terminate(id, { ...who, within: '1m' }),
+    actsAfter: 'reservation',
+    end: 'terminated',
+    kept: ['authorisation', 'reservation'],
+  },
 ];
 
 let orders = 0;
@@ -93,7 +130,7 @@ async function played(scenario: Scenario, deaths: readonly Death[] = []) {
 
 /** Nobody was told that it was accepted, or what became of what they said, so they come again to each process. */
 async function process(
-  { act }: Scenario,
+  { act, actsAfter }: Scenario,
   definition: ReturnType<Scenario['selling']>,
   order: Part,
   store: Store,
@@ -115,7 +152,11 @@ async function process(
     await shop.pass('1s');
     if (seen.isDead) return true;
     if (id === null) return null;
-    if (isToAct && (await store.readSaga({ tenant: 'shop-1', id }))?.state !== 'in-progress') {
+    const isWaiting =
+      actsAfter === undefined
+        ? (await store.readSaga({ tenant: 'shop-1', id }))?.state !== 'in-progress'
+        : (await shop.kept(order.orderId)).includes(actsAfter);
+    if (isToAct && isWaiting) {
       isToAct = false;
       const hear = () => {
         isHeard = true;
@@ -165,8 +206,10 @@ describe.each(scenarios)('a saga of $situation', (scenario) => {
 
 describe('a saga that is taken back by processes that die one after the other', () => {
   test('takes each effect back once', { timeout: 120_000 }, async () => {
-    const taken = scenarios.filter(({ refuses }) => refuses === 'capture');
-    shop = await sagaShop({ capture: { isRefused: true } });
+    const taken = scenarios.filter(
+      ({ refuses, selling }) => refuses === 'capture' || (refuses === 'payment' && selling === sale),
+    );
+    shop = await sagaShop({ capture: { isRefused: true }, payment: { isRefused: true } });
     const wrong: unknown[] = [];
     for (const scenario of taken) {
       const { writes } = await played(scenario);

@@ -50,6 +50,10 @@ export function failingOver(clock: Pick<Clock, 'now'>): FailingOver {
       bury: acknowledged('bury', (...given: Parameters<Store['bury']>) => primary.bury(...given)),
       retire: acknowledged('retire', (...given: Parameters<Store['retire']>) => primary.retire(...given)),
       claim: acknowledged('claim', (...given: Parameters<Store['claim']>) => primary.claim(...given)),
+      sagaTurn: acknowledged('sagaTurn', (...given: Parameters<Store['sagaTurn']>) => primary.sagaTurn(...given)),
+      claimSagas: acknowledged('claimSagas', (...given: Parameters<Store['claimSagas']>) =>
+        primary.claimSagas(...given),
+      ),
       handOver: acknowledged('handOver', (...given: Parameters<Store['handOver']>) => primary.handOver(...given)),
       async turn(turn) {
         const before = structuredClone(rows);

@@ -443,6 +443,126 @@ describe('a machine written by hand', () => {
   });
 });
 
+describe('a step that is a saga', () => {
+  const shipment = saga('shipment', options)
+    .step('zone', checkAddress, address)
+    .step('payment', authorisePayment, pay)
+    .output(({ payment }) => payment.paymentId);
+  const whole = ({ input }: { input: Order }) => input;
+  const all = begin.step('shipment', shipment, whole).step('again', authorisePayment, ({ shipment: paid, input }) => {
+    expectTypeOf(paid).toEqualTypeOf<string>();
+    return { orderId: paid, amount: input.total };
+  });
+
+  type ShipmentCode = 'no_address' | 'card_declined' | LibraryCode | SagaCode | 'terminated';
+
+  test('has the output of that saga, and is refused with the codes of its causes', () => {
+    expectTypeOf<TypesOf<typeof all>['output']>().toEqualTypeOf<{
+      readonly shipment: string;
+      readonly again: { paymentId: string };
+    }>();
+    expectTypeOf<TypesOf<typeof all>['cause']>().toEqualTypeOf<
+      | SagaCause<'shipment', ShipmentCode>
+      | SagaCause<'again', 'card_declined' | LibraryCode>
+      | SagaCause<null, SagaCode>
+    >();
+  });
+
+  test('has the same as a pivot, in a branch and in a saga around that', () => {
+    const pivoted = begin.pivot('shipment', shipment, whole);
+    const branched = begin.parallel('both', (branch) => ({ a: branch.step('shipment', shipment, whole) }));
+    const around = saga('around', options).step('inside', branched, whole);
+
+    expectTypeOf<TypesOf<typeof pivoted>['cause']>().toEqualTypeOf<
+      SagaCause<'shipment', ShipmentCode> | SagaCause<null, SagaCode>
+    >();
+    expectTypeOf<TypesOf<typeof branched>['output']['shipment']>().toEqualTypeOf<string>();
+    expectTypeOf<TypesOf<typeof around>['output']['inside']>().toEqualTypeOf<{ readonly shipment: string }>();
+    expectTypeOf<TypesOf<typeof around>['cause']>().toEqualTypeOf<
+      SagaCause<'inside', ShipmentCode> | SagaCause<null, SagaCode>
+    >();
+  });
+
+  test('may be missing after the pivot, where it may have failed', () => {
+    const late = fulfilment.step('shipment', shipment, whole, { onFailed: 'continue' });
+
+    expectTypeOf<TypesOf<typeof late>['output']['shipment']>().toEqualTypeOf<string | undefined>();
+    expectTypeOf<TypesOf<typeof late>['cause']>().toEqualTypeOf<TypesOf<typeof fulfilment>['cause']>();
+  });
+
+  test('may be taken back by an operation, which sees what went in and what came out', () => {
+    begin.step('shipment', shipment, whole, {
+      compensate: {
+        operation: releaseStock,
+        input: (context) => {
+          expectTypeOf(context.input).toEqualTypeOf<Order>();
+          expectTypeOf(context.output).toEqualTypeOf<string>();
+          return { reservationId: context.output };
+        },
+      },
+    });
+    begin.step('shipment', shipment, whole, { compensate: { none: 'it comes back anyway' } });
+  });
+
+  test('is an actor of a machine that takes its input and ends with its output', () => {
+    const operations = { shipment, releaseStock };
+    const actors = actorsFrom(operations);
+    const made = setup({ types: { context: {} as Order, input: {} as Order }, actors }).createMachine({
+      context: ({ input }) => input,
+      initial: 'shipping',
+      states: {
+        shipping: {
+          invoke: {
+            src: 'shipment',
+            input: ({ context }) => context,
+            onDone: { actions: ({ event }) => expectTypeOf(event.output).toEqualTypeOf<string>() },
+          },
+        },
+      },
+    });
+    saga('made', { ...options, machine: made, operations, takesNothingBack: 'a test' });
+    // @ts-expect-error an order is more than its id
+    setup({ actors }).createMachine({ invoke: { src: 'shipment', input: { orderId: 'o' } } });
+  });
+
+  test('does not compile with an input that the saga does not take, or with what says nothing', () => {
+    // @ts-expect-error an order has lines
+    begin.step('shipment', shipment, ({ input }) => ({ orderId: input.orderId }));
+    // @ts-expect-error an order has no colour
+    begin.step('shipment', shipment, ({ input }) => ({ ...input, colour: 'red' }));
+    // @ts-expect-error the input is missing
+    begin.step('shipment', shipment);
+    // @ts-expect-error nothing later has happened yet
+    begin.step('shipment', shipment, ({ shipment: own }) => own);
+    // @ts-expect-error there is a step of that name
+    all.step('shipment', shipment, whole);
+    // @ts-expect-error which saga would that be?
+    begin.step('shipment', 'shipment', whole);
+  });
+
+  test('does not compile with what is said on the other side of the pivot, or with another inverse', () => {
+    // @ts-expect-error a refusal takes everything back here
+    begin.step('shipment', shipment, whole, { onFailed: 'continue' });
+    // @ts-expect-error nothing is taken back after the pivot
+    fulfilment.step('shipment', shipment, whole, { compensate: { none: 'why not' } });
+    // @ts-expect-error a saga is no inverse
+    begin.step('shipment', shipment, whole, { compensate: { operation: fulfilment, input: whole } });
+    // @ts-expect-error the inverse takes a reservation
+    begin.step('shipment', shipment, whole, { compensate: { operation: releaseStock, input: () => ({ stock: 1 }) } });
+    // @ts-expect-error there is one
+    fulfilment.pivot('shipment', shipment, whole);
+  });
+
+  test('does not compile where a code is none of its', () => {
+    const told = (cause: TypesOf<typeof all>['cause']) => {
+      // @ts-expect-error another step can be out of stock
+      return cause.step === 'shipment' && cause.code === 'out_of_stock';
+    };
+
+    expectTypeOf(told).not.toBeAny();
+  });
+});
+
 describe('what does not compile in a definition', () => {
   test('a definition that leaves something out, or says what nobody reads', () => {
     // @ts-expect-error key is missing
@@ -491,8 +611,8 @@ describe('what does not compile in a step', () => {
   test('a target that is none', () => {
     // @ts-expect-error a function is not an operation
     begin.step('zone', async () => succeeded(1), address);
-    // @ts-expect-error a saga is not an operation
-    begin.step('zone', fulfilment, address);
+    // @ts-expect-error a saga's run is not a saga
+    begin.step('zone', {} as SagaResult, address);
     // @ts-expect-error the input is missing
     begin.step('zone', checkAddress);
   });

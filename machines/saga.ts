@@ -118,7 +118,7 @@ function known(context: SagaContext): Record<string, unknown> {
 }
 
 /** Those of a forEach as one list, in the order of its items, once all have ended. */
-function outputsByName({ outputs, items }: SagaContext): Record<string, unknown> {
+export function outputsByName({ outputs, items }: SagaContext): Record<string, unknown> {
   const single = Object.entries(outputs).filter(([step]) => itemOf(step) === null);
   const lists = Object.entries(items).flatMap(([name, each]) => {
     const list = () => Array.from({ length: each.count }, (_, index) => outputs[itemStep(name, index)]);

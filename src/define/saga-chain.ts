@@ -233,6 +233,38 @@ export interface StepVerbs<Of, Input, Before, Own, Refusals, Way extends Recover
     Way extends 'backward' ? With<Refusals, Name, Code> : Refusals,
     Way
   >;
+  /** One saga for each item of a list: as with an operation, and each as a step that is a saga. */
+  forEach<
+    const Name extends string,
+    Item,
+    Taking,
+    Output,
+    Cause extends SagaCause,
+    Taken,
+    Given extends Taken,
+    Inverse,
+    const Reason extends string = never,
+    const Failing extends OnFailed = 'escalate',
+  >(
+    name: NewName<Name, Before & Own>,
+    items: (known: Known<Input, Before & Own>) => readonly Item[],
+    saga: Saga<string, Taking, Output, Cause, Taken>,
+    input: InputFunction<{ readonly item: Item; readonly index: number } & Known<Input, Before & Own>, Given, Taken>,
+    ...options: StepOptions<
+      Way,
+      'none',
+      CompensateOption<NoInfer<Taking>, NoInfer<Output>, Inverse, Reason>,
+      Failing,
+      ForEachOptions
+    >
+  ): Grown<
+    Of,
+    Input,
+    Before,
+    With<Own, Name, readonly (Output | ('continue' extends Failing ? undefined : never))[]>,
+    Way extends 'backward' ? With<Refusals, Name, OfSaga<Cause>> : Refusals,
+    Way
+  >;
 
   /**
    * Waits between two parts, for a time that is written down or made from what is known by then. It is kept as a due

@@ -8,7 +8,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import type { MovedSaga } from '../define/migration.ts';
+import { itemOf } from '../define/saga-names.ts';
 import { targetName } from '../define/step-target.ts';
+import { outputsByName, type SagaContext } from '../../machines/saga.ts';
 import type { Turn } from '../kernel/kernel.ts';
 import type { Member } from './aggregate.ts';
 import { stateOf } from './row.ts';
@@ -75,11 +77,16 @@ export function adoptedBy(now: SagaNow, from: string): MovedOn | null {
 }
 
 /** Why it is not to be moved, whatever its author says; null: it may be. */
-function hindranceOf({ chart, compensation, asked, isTerminated, isFrozen, fault }: Course): string | null {
+function hindranceOf({ chart, entries, compensation, asked, isTerminated, isFrozen, fault }: Course): string | null {
   if (isTerminated) return 'it has been ended as it stands';
   if (compensation !== null || asked !== null) return 'it is being taken back';
   if (fault !== null) return 'its definition is at fault';
   if (isFrozen) return 'its chart stands still';
+  // Where its items stand is known to its own chart only.
+  const item = entries.find(({ step, undoes, isTold, isLeft }) => {
+    return itemOf(step) !== null && undoes === null && !isTold && !isLeft;
+  });
+  if (item !== undefined) return `forEach ${partOf(item.step)} is under way`;
   return chart.status === 'done' ? 'its chart has come to its end' : null;
 }
 
@@ -90,7 +97,10 @@ function standingOf({ saga, course, input, members }: SagaNow) {
     state: structuredClone(value) as string | object,
     // It was made by the definition that the author has given, whose type is forgotten here.
     input: decode(input) as never,
-    outputs: structuredClone(knownIn(saga, course, members)),
+    outputs: structuredClone(
+      // A chain's context is of the library's own making.
+      saga.isChain ? outputsByName(context as SagaContext) : outputsIn(course, members),
+    ),
     context: saga.isChain ? undefined : structuredClone(context),
   };
 }
@@ -98,18 +108,16 @@ function standingOf({ saga, course, input, members }: SagaNow) {
 /** What is known by the names of steps: in a chain also what a person stated. */
 function knownIn(saga: RunnableSaga, course: Course, members: ReadonlyMap<string, Member>) {
   // A chain's context is of the library's own making.
-  return saga.isChain ? (course.chart.context as ChainOutputs).outputs : outputsIn(course, members);
-}
-
-interface ChainOutputs {
-  readonly outputs: Readonly<Record<string, unknown>>;
+  return saga.isChain ? (course.chart.context as SagaContext).outputs : outputsIn(course, members);
 }
 
 function contextIn(to: RunnableSaga, said: MovedSaga, { saga, course, input, members }: SagaNow): unknown {
   if (to.isChain) {
     const outputs = { ...said.outputs, ...knownIn(saga, course, members) };
     encode(outputs, { onUnsupported: 'refuse', rootName: 'outputs' });
-    return { input: decode(input), outputs };
+    // How far lists have come; those that have ended are known by it.
+    const items = saga.isChain ? (course.chart.context as SagaContext).items : {};
+    return { input: decode(input), outputs, items: structuredClone(items) };
   }
   if (said.context === undefined && saga.isChain) {
     throw new Error('its move returned no context, and the machine that it leads to has one');
@@ -134,7 +142,7 @@ function homelessOf({ course, members }: SagaNow, to: RunnableSaga): string | nu
   for (const { id, undoes, step, child } of course.entries) {
     const member = members.get(id);
     if (undoes !== null || (member !== undefined && stateOf(member.row) === 'failed')) continue;
-    const there = [...to.steps.values()].find((other) => other.step === step);
+    const there = [...to.steps.values()].find((other) => other.step === partOf(step));
     if (there === undefined) return `step ${step} may have had an effect, and version ${to.version} has no such step`;
     const before = child?.name ?? member?.definition.action;
     const after = targetName(there.target);
@@ -143,6 +151,11 @@ function homelessOf({ course, members }: SagaNow, to: RunnableSaga): string | nu
     }
   }
   return null;
+}
+
+/** The part of a saga that a step is of: of an item of a list, the list. */
+function partOf(step: string): string {
+  return itemOf(step)?.part ?? step;
 }
 
 /** What is under way and would have nobody to tell how it ends. */

@@ -583,7 +583,7 @@ describe('a forEach', () => {
 
     expect(flow.parts).toEqual([
       {
-        ...{ type: 'forEach', name: 'zones', items: lines, operation: checkAddress, input: made },
+        ...{ type: 'forEach', name: 'zones', items: lines, target: checkAddress, input: made },
         ...{ compensate: { none: 'it only asks' }, onFailed: 'compensate', concurrency: null, atMost: 1_000 },
       },
     ]);
@@ -612,9 +612,9 @@ describe('a forEach', () => {
     ],
     ['over a list as it is', () => untyped().forEach('zones', ['a'], checkAddress, give), 'items of forEach zones of'],
     [
-      'whose target is a saga',
-      () => untyped().forEach('zones', lines, begin(), give),
-      'has no operation as its target.',
+      'whose target is a function',
+      () => untyped().forEach('zones', lines, give, give),
+      'has no operation or saga as its target.',
     ],
     [
       'without input',

@@ -774,7 +774,7 @@ describe('what does not compile around steps', () => {
     );
     // @ts-expect-error a function is not an operation
     begin.forEach('zones', lines, async () => succeeded(1), toLine);
-    // @ts-expect-error a saga is not an operation
+    // @ts-expect-error a line is no order
     begin.forEach('zones', lines, fulfilment, toLine);
     // @ts-expect-error city is not a member
     begin.forEach('zones', lines, checkAddress, ({ item }) => ({ address: item, city: 'x' }));

@@ -6,13 +6,18 @@ export const defect: Defect = {
   edits: [
     {
       file: 'src/orchestrator/saga-compensation.ts',
-      find: "!entry.compensationBegun && hasInverse && stateOf(member.row) === 'succeeded';",
-      replace: "hasInverse && stateOf(member.row) === 'succeeded';",
+      find: "!entry.compensationBegun && hasInverse && state === 'succeeded';",
+      replace: "hasInverse && state === 'succeeded';",
     },
     {
       file: 'src/orchestrator/saga-turn.ts',
-      find: 'this.#bear(inverse, given, undoKey(entry.id, givenUp),',
-      replace: 'this.#bear(inverse, given, `${entry.compensationBegun} ${undoKey(entry.id, givenUp)}`,',
+      find: '#bearInverse({ id, step }: Entry,',
+      replace: '#bearInverse({ id, step, compensationBegun }: Entry,',
+    },
+    {
+      file: 'src/orchestrator/saga-turn.ts',
+      find: 'this.#bear(inverse, given, undoKey(id, givenUp),',
+      replace: 'this.#bear(inverse, given, `${compensationBegun} ${undoKey(id, givenUp)}`,',
     },
   ],
 };

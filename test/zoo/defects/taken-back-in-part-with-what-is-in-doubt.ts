@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'taken-back-in-part-with-what-is-in-doubt',
   what: 'Who takes back what is proven takes back what is in doubt with it: a refund of what may never have been paid.',
   file: 'src/orchestrator/saga-compensation.ts',
-  find: "hasInverse && stateOf(member.row) === 'succeeded';",
-  replace: "hasInverse && ['succeeded', 'unknown', 'reconciling', 'escalated'].includes(stateOf(member.row));",
+  find: "hasInverse && state === 'succeeded';",
+  replace: "hasInverse && ['succeeded', 'unknown', 'reconciling', 'escalated'].includes(state);",
 };

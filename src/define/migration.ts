@@ -51,6 +51,8 @@ export function isMigration(value: unknown): value is Migration {
  *
  * What has been done stays done: a step of the same name is the same operation, under the same key. One that is under
  * way must be what the new state waits for; one that has succeeded is told its output when the new chart comes to it.
+ * A time that both wait for stays as it is, and so does the deadline, if the new version has one.
+ *
  * Nothing is moved that is being taken back, has been ended by a person, or whose definition is at fault.
  *
  * @example

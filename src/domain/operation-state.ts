@@ -27,6 +27,7 @@ export type EscalationReason =
   | 'joined'
   | 'timeline-changed'
   | 'definition-fault'
+  /** Its chart is another one than it had when it was stored, in the same version. */
   | 'definition-changed'
   /** A list that a saga goes through is longer than its author allows. */
   | 'limit';

@@ -32,7 +32,7 @@ export interface MigrationReport {
   readonly left: number;
   readonly refused: readonly NotMoved[];
   /** The last saga of the page, to go on after; null: that was the last page. */
-  readonly after: Pick<SagaRow, 'tenant' | 'id'> | null;
+  readonly after: Pick<NotMoved, 'tenant' | 'id'> | null;
 }
 
 interface Migrating {

@@ -153,7 +153,9 @@ class SagaAggregate implements Aggregate {
     const dues = duesOf(made, before);
     const becomes = moved?.becomes ?? null;
     // One that can be moved on now need not wait for what is due next.
-    const isMoving = movedNext({ ...now, course: made.course, members: membersAfter(made, before) }) !== null;
+    const isMoving =
+      now.saga.onward !== null &&
+      movedNext({ ...now, course: made.course, members: membersAfter(made, before) }) !== null;
     return {
       ...leading(made, before, dues, moment),
       ...(isMoving ? { waitMs: 0 } : {}),

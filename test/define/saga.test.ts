@@ -103,9 +103,10 @@ describe('a saga written as a chain', () => {
   });
 
   test('has what was stated instead', () => {
-    const stated = saga('fulfilment', { input, key, version: 3, within: '2d', compensation: 'parallel' });
+    const chosen = { compensation: 'parallel', whenChanged: 'adopt' } as const;
+    const stated = saga('fulfilment', { input, key, version: 3, within: '2d', ...chosen });
 
-    expect(stated).toMatchObject({ version: 3, withinMs: 172_800_000, compensation: 'parallel' });
+    expect(stated).toMatchObject({ version: 3, withinMs: 172_800_000, ...chosen });
   });
 
   test('holds its parts in the order in which they were written', () => {
@@ -314,6 +315,7 @@ describe('the options of a saga', () => {
     [{ within: 0 }, 'within of saga fulfilment is no time at all.'],
     [{ within: '2 days' }, 'within of saga fulfilment: "2 days" is not a duration.'],
     [{ compensation: 'paralel' }, 'compensation of saga fulfilment is "paralel": did you mean parallel?'],
+    [{ whenChanged: 'adapt' }, 'whenChanged of saga fulfilment is "adapt": did you mean adopt?'],
     [{ compensation: 'forward' }, 'compensation of saga fulfilment is "forward". Write'],
     [{ verson: 2 }, 'saga fulfilment has no option verson: did you mean version?'],
     [{ pivot: 'capture' }, 'saga fulfilment has no option pivot.'],

@@ -20,7 +20,16 @@ import {
 import { actorsFrom } from 'sagacity/xstate';
 import { setup } from 'xstate';
 import { type Death, mortal } from '../support/mortal-store.ts';
-import { order, type Part, sagaReached, sagaShop, type SagaShop, type Trade, typeOf } from '../support/saga-shop.ts';
+import {
+  order,
+  type Part,
+  purchase,
+  sagaReached,
+  sagaShop,
+  type SagaShop,
+  type Trade,
+  typeOf,
+} from '../support/saga-shop.ts';
 import { severable } from '../support/severable-store.ts';
 
 let shop: SagaShop;
@@ -121,6 +130,38 @@ describe('a saga whose step is unknown when it is migrated', () => {
 
     expect(await statusIn(moving, run)).toBe('compensated');
     expect(await shop.kept()).toEqual(['authorisation', 'booking', 'cancellation', 'void']);
+  });
+});
+
+describe('a saga that waits for what another one does when it is migrated', () => {
+  test('waits for it in the new version, and it is done once for both', async () => {
+    shop = await sagaShop({ reservation: { isShared: true } });
+    const { older, newer, leading } = alike();
+    const buying = purchase(shop.trade);
+    const store = severable(shop.store);
+    const begun = await shop.open([buying, older], { store });
+    shop.hold('reservation');
+    const owner = await begun.submit(buying, order);
+    await shop.held('reservation');
+    const joiner = await begun.submit(older, order);
+    await shop.pass('1s');
+    store.sever();
+
+    const moving = await shop.open([buying, newer], { migrations: [leading] });
+    await until(() => rowOf(joiner).then(({ version }) => version === 2));
+    const moved = await rowOf(joiner);
+    shop.letGo('reservation');
+    await shop.pass('5m');
+
+    expect(moved.state).toBe('in-progress');
+    expect([await statusIn(moving, owner), await statusIn(moving, joiner)]).toEqual(['succeeded', 'succeeded']);
+    expect((await shop.kept()).toSorted()).toEqual([
+      'authorisation',
+      'authorisation',
+      'payment',
+      'payment',
+      'reservation',
+    ]);
   });
 });
 

@@ -87,19 +87,18 @@ function operations(tables: Tables, actions: readonly string[]): Claimable {
  * changed, and only of those the hash is looked at.
  */
 function sagas(tables: Tables, definitions: readonly ServedSaga[]): Claimable {
-  const served = definitions.map(({ name, version, hash = null }) => ({ what: `${version} ${name}`, hash }));
+  const served = definitions.map(({ name, version }) => `${version} ${name}`);
+  const fitting = definitions.map(({ name, version, hash }) => [version, name, hash ?? []].flat().join(' '));
+  const label = sql`o.version || ' ' || o.name`;
   return {
     table: tables.saga,
-    served: sql`
-      select f.what, f.hash
-      from jsonb_to_recordset(${JSON.stringify(served)}::text::jsonb) as f(what text, hash text)`,
+    served: sql`select jsonb_array_elements_text(${JSON.stringify(served)}::text::jsonb) as what`,
     isServed: sql`
-      o.version || ' ' || o.name = any (array(select served.what from served))
+      ${label} = any (array(select served.what from served))
       and (
         o.reason is distinct from 'definition-changed'
-        or exists (
-          select from served where served.what = o.version || ' ' || o.name and coalesce(served.hash, o.hash) = o.hash
-        )
+        or array[${label}, ${label} || ' ' || o.hash]
+          && array(select jsonb_array_elements_text(${JSON.stringify(fitting)}::text::jsonb))
       )`,
     alias: sql`s`,
     row: sagaRow(tables),

@@ -7,6 +7,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Duration, notApplied, saga, succeeded, typed } from 'sagacity';
 import { mortal } from '../support/mortal-store.ts';
+import { parcel } from '../support/parcel.ts';
 import { now, sagaReached, sagaShop, type SagaShop } from '../support/saga-shop.ts';
 import { until } from '../support/world.ts';
 
@@ -569,3 +570,61 @@ describe('a list that cannot be', () => {
     expect((await made('reservation')).toSorted()).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 });
+
+describe('a list of which each item is a saga of its own', () => {
+  const sending = order('order-17-a', 'order-17-b', 'order-17-c');
+
+  function sendings(trade: SagaShop['trade']) {
+    return saga('sendings', { input: typed<Dispatch>(), key: ({ input }) => input.orderId })
+      .step('money', trade.authorise, ({ input: { orderId } }) => ({ orderId }))
+      .forEach(
+        'parcels',
+        ({ input }) => input.parcels,
+        parcel(trade),
+        ({ item }) => ({ orderId: item }),
+        { concurrency: 2 },
+      )
+      .step('payment', trade.pay, ({ input: { orderId } }) => ({ orderId }));
+  }
+
+  test('begins one saga an item, and sees their outputs in the order of the items', async () => {
+    shop = await sagaShop();
+    const selling = sendings(shop.trade);
+    const run = await (await shop.open([selling])).submit(selling, sending);
+
+    await shop.pass('30s');
+
+    expect(await now(run)).toMatchObject({
+      status: 'succeeded',
+      output: { parcels: [{ booked: 'booking_1' }, { booked: 'booking_2' }, { booked: 'booking_3' }] },
+    });
+    for (const id of sending.parcels) expect(await shop.kept(id)).toEqual(['reservation', 'booking']);
+    expect(await shop.kept()).toEqual(['authorisation', 'payment']);
+  });
+
+  test('takes back those that have succeeded when one is refused', async () => {
+    shop = await sagaShop();
+    const selling = sendings(shop.trade);
+    await shop.provider.calls(['ok', 'ok', 'decline'], 'booking');
+    const run = await (await shop.open([selling])).submit(selling, sending);
+
+    await shop.pass('2m');
+
+    expect(await now(run)).toEqual({ status: 'compensated', cause: { step: 'parcels', code: 'declined' } });
+    for (const id of sending.parcels) expect(left(await shop.kept(id))).toEqual([]);
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+});
+
+/** What has not been taken back. */
+function left(kept: readonly string[]): readonly string[] {
+  const undone = { release: 'reservation', cancellation: 'booking' } as const;
+  const open = [...kept];
+  for (const [inverse, of] of Object.entries(undone)) {
+    while (open.includes(inverse)) {
+      open.splice(open.indexOf(inverse), 1);
+      open.splice(open.indexOf(of), 1);
+    }
+  }
+  return open;
+}

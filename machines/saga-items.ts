@@ -4,6 +4,7 @@
  * another length than it began with is never taken for the same one. What became of an item is not kept here.
  */
 
+import { LimitReached } from '../src/domain/limits.ts';
 import type { ForEach } from '../src/define/saga-flow.ts';
 import { itemOf, itemStep } from '../src/define/saga-names.ts';
 
@@ -21,9 +22,6 @@ export interface Items {
 
 /** By the name of the forEach, of those that a saga has come to. */
 export type AllItems = Readonly<Record<string, Items>>;
-
-/** A list is longer than its author allows. */
-export class TooManyItems extends Error {}
 
 /**
  * What is next of a forEach that has come this far; null: it is there for the first time. `list` is asked only when
@@ -60,7 +58,7 @@ function checkedList(forEach: ForEach, saga: string, before: Items | null, given
   // Array.isArray says nothing of what is in it.
   const all = given as readonly unknown[];
   if (before === null && all.length > forEach.atMost) {
-    throw new TooManyItems(
+    throw new LimitReached(
       `${called} has ${all.length} items and may have ${forEach.atMost}. Nothing of it has begun: raise atMost, or ` +
         'cancel this saga and submit smaller ones.',
     );

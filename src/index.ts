@@ -10,6 +10,7 @@ export type { Saga, SagaCause, SagaCode } from './define/saga-flow.ts';
 export type { SagaResult } from './define/saga-result.ts';
 export { type Schema, typed } from './define/schema.ts';
 export type { Duration } from './domain/duration.ts';
+export type { Limits } from './domain/limits.ts';
 export { type ErrorCode, isSagacityError, SagacityError } from './domain/errors.ts';
 export type { EscalationReason, LibraryCode, OperationState, StepCode } from './domain/operation-state.ts';
 export {

@@ -38,7 +38,7 @@ export interface Instruction {
   readonly within?: Duration;
 }
 
-type Commanding = Omit<Deciding, 'definitions'>;
+type Commanding = Omit<Deciding, 'definitions' | 'limits'>;
 
 /** The stored saga. Rejects with INPUT_INVALID for what can name none, and with SAGA_NOT_FOUND. */
 export async function existingSaga(store: Store, ref: OperationRef): Promise<SagaRow> {

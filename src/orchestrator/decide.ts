@@ -3,6 +3,7 @@
  * it was made on; only the owner's turn applies or refuses it.
  */
 
+import type { Limits } from '../domain/limits.ts';
 import { decode, encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { type ErrorFacts, inputInvalid, resolutionRefused } from '../domain/errors.ts';
@@ -44,6 +45,7 @@ export interface Deciding {
   readonly driver: Driver;
   /** By action; an operation of another process need not be among them. */
   readonly definitions: ReadonlyMap<string, Operation>;
+  readonly limits: Limits;
 }
 
 const WITHIN: Duration = '10s';
@@ -75,7 +77,7 @@ export function resolve(deciding: Deciding, ref: OperationRef, outcome: Decreed,
   return decide(deciding, ref, decision, async (row) => {
     if (typeof outcome === 'string') await refuseOverInverse(deciding.store, row);
     return typeof outcome !== 'string' && outcome.type === 'succeeded'
-      ? usable(ref.id, deciding.definitions.get(row.action), outcome)
+      ? usable(ref.id, deciding.definitions.get(row.action), outcome, deciding.limits)
       : outcome;
   });
 }
@@ -107,9 +109,10 @@ async function usable(
   id: string,
   definition: Operation | undefined,
   outcome: Succeeded<Json>,
+  limits: Limits,
 ): Promise<Succeeded<Json>> {
   if (definition === undefined) return outcome;
-  const result = await resultOf(definition, { ...outcome, output: decode(outcome.output) });
+  const result = await resultOf(definition, { ...outcome, output: decode(outcome.output) }, limits);
   if (result.type !== 'succeeded') {
     const why = 'reason' in result ? result.reason : `it says ${result.type}`;
     throw inputInvalid(
@@ -206,7 +209,7 @@ export interface Said {
 
 /** Null when it is not applied within the time: it is durable, and will be. */
 export async function handOverAndWait(
-  { store, clock, watchers, driver }: Omit<Deciding, 'definitions'>,
+  { store, clock, watchers, driver }: Omit<Deciding, 'definitions' | 'limits'>,
   { to, about, said }: Said,
   within: Duration = WITHIN,
 ): Promise<HandoverAnswer | null> {

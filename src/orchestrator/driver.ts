@@ -4,6 +4,7 @@
  * of one aggregate are taken one after the other; aggregates do not wait for each other.
  */
 
+import type { Limits } from '../domain/limits.ts';
 import { decode } from '../domain/codec.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { isSagacityError } from '../domain/errors.ts';
@@ -56,6 +57,7 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly caller: Caller;
+  readonly limits: Limits;
   readonly logger: Logger;
   /** Makes an aggregate of what is stored. Throws when this version cannot read it, or has no definition of it. */
   readonly aggregateFrom: (row: AnyRow) => Aggregate;

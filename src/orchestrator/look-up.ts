@@ -3,13 +3,14 @@
  * one that throws, or does not answer in time, is inconclusive.
  */
 
+import type { Limits } from '../domain/limits.ts';
 import { errorRecord } from '../domain/error-record.ts';
 import type { Operation } from '../define/operation.ts';
 import { formatDuration } from '../domain/duration.ts';
 import { areSeveral, type AttemptResult, type SucceededUnusably } from '../domain/attempt.ts';
 import type { Finding, Settling, Succeeded } from '../domain/outcome.ts';
 import type { LookupAnswer } from '../../machines/operation.ts';
-import type { Call, Caller } from '../ports/caller.ts';
+import type { Call } from '../ports/caller.ts';
 import type { OperationRef } from '../ports/store.ts';
 import { type Outside, resultOf } from './perform.ts';
 
@@ -29,7 +30,7 @@ export interface LookupEnd {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export async function lookUp(looking: LookingUp, { clock, caller }: Outside): Promise<LookupEnd> {
+export async function lookUp(looking: LookingUp, { clock, caller, limits }: Outside): Promise<LookupEnd> {
   const { beganAt, abort, timeoutMs } = looking;
   let cancelTimer = () => {};
   const timedOut = new Promise<Told>((resolve) => {
@@ -39,7 +40,7 @@ export async function lookUp(looking: LookingUp, { clock, caller }: Outside): Pr
     });
     abort.signal.addEventListener('abort', () => resolve(unsure('aborted')));
   });
-  const { finding, body } = await Promise.race([ask(looking, caller), timedOut]);
+  const { finding, body } = await Promise.race([ask(looking, { caller, limits }), timedOut]);
   cancelTimer();
   return { answer: { finding, beganAt }, body: { ...body, beganAt } };
 }
@@ -53,26 +54,26 @@ function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): T
   return { finding: { type: 'inconclusive', reason }, body: { finding: 'inconclusive', reason, ...more } };
 }
 
-async function ask(looking: LookingUp, caller: Caller): Promise<Told> {
+async function ask(looking: LookingUp, { caller, limits }: Omit<Outside, 'clock'>): Promise<Told> {
   const { ref, definition, input, idempotencyKey, abort } = looking;
   const { find } = definition.options;
   if (find === null) return unsure('the definition has no look-up');
   const call: Call = { kind: 'question', tenant: ref.tenant, operationId: ref.id, action: definition.action };
   try {
     const context = { input, idempotencyKey, abortSignal: abort.signal };
-    return await told(definition, await caller(call, () => find(context)));
+    return await told(definition, await caller(call, () => find(context)), limits);
   } catch (thrown) {
     return unsure('the look-up threw', { error: errorRecord(thrown) });
   }
 }
 
 /** Throws when the answer breaks as it is read. */
-async function told(definition: Operation, said: unknown): Promise<Told> {
+async function told(definition: Operation, said: unknown, limits: Limits): Promise<Told> {
   if (!isFinding(said)) return unsure('the look-up returned no finding');
   if (said.type === 'inconclusive') return unsure(said.reason);
   if (said.type === 'absent') return { finding: said, body: { finding: 'absent' } };
   const results: AttemptResult[] = [];
-  for (const record of said.records) results.push(await resultOf(definition, record));
+  for (const record of said.records) results.push(await resultOf(definition, record, limits));
   return toldBy(results);
 }
 

@@ -16,6 +16,7 @@ import { differingPaths } from '../domain/canonical.ts';
 import { decode } from '../domain/codec.ts';
 import { isSagaId, sagaId } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
+import { type Limits, limitsOf, refuseTooLong } from '../domain/limits.ts';
 import { isSettled } from '../domain/operation-state.ts';
 import type { NotApplied, Settling, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
@@ -104,6 +105,8 @@ export interface OrchestratorOptions {
    * is lost is repeated later than this after that. Default `'15m'`.
    */
   readonly verifyAfterFailover?: Duration;
+  /** How much one thing may be; what is more is refused, or escalates with the reason `limit`. */
+  readonly limits?: Partial<Limits>;
   readonly logger?: Logger;
 }
 
@@ -317,7 +320,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const { store } = options;
   const { clock, random, waker, caller } = ports;
   const logger = harmless(options.logger ?? silentLogger);
-  const registry = registered(options.definitions, options.migrations);
+  const limits = limitsOf(options.limits);
+  const registry = registered(options.definitions, options.migrations, limits);
   const { operations: definitions, sagas } = registry;
   const actions = [...definitions.keys()];
   const served = [...sagas.values()].map(servedAs);
@@ -342,7 +346,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, caller, logger, slots, watchers, worker },
+    ...{ store, waker, clock, random, caller, limits, logger, slots, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
     onBacklog() {
@@ -352,7 +356,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   });
 
   const verification = new Verification({
-    ...{ store, clock, caller, logger, driver, definitions },
+    ...{ store, clock, caller, limits, logger, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 
@@ -564,6 +568,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     const newborn = isOfSaga
       ? await newSagaOf(given, submitted, perCall)
       : await newOperationOf(given, submitted, perCall);
+    refuseTooLong(`The input of ${isOfSaga ? given.name : given.action}`, newborn.input, limits);
     await ready('submit');
     const met =
       perCall?.tx === undefined
@@ -652,7 +657,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     return saga;
   };
   const viewing = { store, clock, watchers, sagaOf };
-  const deciding = { ...viewing, driver, definitions };
+  const deciding = { ...viewing, driver, definitions, limits };
 
   return {
     start,

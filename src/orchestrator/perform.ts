@@ -3,6 +3,7 @@
  * it is aborted, and what it still brings later is evidence. Nothing here decides what follows.
  */
 
+import { type Limits, tooLong } from '../domain/limits.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { encode } from '../domain/codec.ts';
 import { errorRecord } from '../domain/error-record.ts';
@@ -34,6 +35,7 @@ export interface Attempting {
 export interface Outside {
   readonly clock: Clock;
   readonly caller: Caller;
+  readonly limits: Limits;
 }
 
 /** How an attempt ended: what it proves, and what the history tells about it. */
@@ -47,15 +49,14 @@ const CODE_LENGTH_MAX = 200;
 const REFERENCE_LENGTH_MAX = 500;
 
 /** Outputs larger than this, as JSON text, are proven effects with an output that cannot be kept. */
-const OUTPUT_LENGTH_MAX = 1_000_000;
 
-export async function perform(attempting: Attempting, { clock, caller }: Outside): Promise<AttemptEnd> {
+export async function perform(attempting: Attempting, { clock, caller, limits }: Outside): Promise<AttemptEnd> {
   const forbidden = attempting.mayLeave();
   if (forbidden !== null) return endOf({ type: 'not-applied', reason: forbidden, sent: false });
   const began = clock.monotonic();
   const { timeoutMs } = attempting;
   let over = false;
-  const executed = execute(attempting, caller).then((end) => {
+  const executed = execute(attempting, { caller, limits }).then((end) => {
     if (over) attempting.late(end.result);
     return end;
   });
@@ -88,7 +89,7 @@ export async function perform(attempting: Attempting, { clock, caller }: Outside
 
 const ABORT_GRACE_MS = 200;
 
-async function execute(attempting: Attempting, caller: Caller): Promise<AttemptEnd> {
+async function execute(attempting: Attempting, { caller, limits }: Omit<Outside, 'clock'>): Promise<AttemptEnd> {
   const { ref, definition, input, idempotencyKey, number, abort } = attempting;
   const call: Call = { kind: 'request', tenant: ref.tenant, operationId: ref.id, action: definition.action };
   let outcome: unknown;
@@ -98,7 +99,7 @@ async function execute(attempting: Attempting, caller: Caller): Promise<AttemptE
   } catch (thrown) {
     return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });
   }
-  return endOf(await resultOf(definition, outcome));
+  return endOf(await resultOf(definition, outcome, limits));
 }
 
 /** The end of an attempt with this result; `more` is told beside it. */
@@ -108,7 +109,7 @@ export function endOf(result: AttemptResult, more: Readonly<Record<string, unkno
 }
 
 /** What an executor or a look-up said, with an output that can be kept; anything else is unknown. */
-export async function resultOf(definition: Operation, said: unknown): Promise<AttemptResult> {
+export async function resultOf(definition: Operation, said: unknown, limits: Limits): Promise<AttemptResult> {
   const outcome = outcomeIn(said);
   if (outcome === null) return { type: 'unknown', reason: 'the executor returned no outcome' };
   if (outcome.type !== 'succeeded') return outcome;
@@ -121,13 +122,8 @@ export async function resultOf(definition: Operation, said: unknown): Promise<At
         onUnsupported: 'mark',
       },
     );
-    if (JSON.stringify(output).length > OUTPUT_LENGTH_MAX) {
-      return {
-        type: 'succeeded-unusably',
-        reason: `its output is longer than ${OUTPUT_LENGTH_MAX} characters`,
-        ...reference,
-      };
-    }
+    const reason = tooLong('its output', output, limits);
+    if (reason !== null) return { type: 'succeeded-unusably', reason, ...reference };
     return { type: 'succeeded', output, ...reference };
   } catch {
     return { type: 'succeeded-unusably', reason: 'its output does not fit its schema', ...reference };

@@ -4,6 +4,7 @@
  */
 
 import { definitionInvalid } from '../domain/errors.ts';
+import { type Limits, limitsOf } from '../domain/limits.ts';
 import { isMigration, type Migration } from '../define/migration.ts';
 import { isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
@@ -38,6 +39,7 @@ export interface RunnableSaga {
   readonly waits: readonly string[];
   /** Every saga that is registered with it, by {@link sagaLabel}: its own steps are among them. */
   readonly sagas: ReadonlyMap<string, RunnableSaga>;
+  readonly limits: Limits;
   /** The chart's named actions: done after a turn is written, once, with their parameters and nothing else. */
   readonly actions: ReadonlyMap<string, (params: unknown) => unknown>;
 }
@@ -85,7 +87,11 @@ export function newestOf(sagas: Registry['sagas'], name: string): RunnableSaga |
  * The definitions by name, with everything they name themselves; two different ones of one name are refused. The version
  * that a migration leads from is there with it, and only for what is under way.
  */
-export function registered(given: readonly unknown[], migrations: readonly unknown[] = []): Registry {
+export function registered(
+  given: readonly unknown[],
+  migrations: readonly unknown[] = [],
+  limits: Limits = limitsOf(),
+): Registry {
   const operations = new Map<string, Operation>();
   const sagas = new Map<string, RunnableSaga>();
   const registerOperation = (definition: Operation): void => {
@@ -115,7 +121,7 @@ export function registered(given: readonly unknown[], migrations: readonly unkno
         { saga: definition.name, version: definition.version },
       );
     }
-    const saga = runnable(definition, sagas);
+    const saga = runnable(definition, sagas, limits);
     sagas.set(label, saga);
     for (const { target, compensate } of saga.steps.values()) {
       if (target.type === 'saga') registerSaga(target);
@@ -204,13 +210,13 @@ function wayTo(name: string, from: RunnableSaga, passed: readonly string[] = [])
   return null;
 }
 
-function runnable(definition: Saga, sagas: Registry['sagas']): RunnableSaga {
+function runnable(definition: Saga, sagas: Registry['sagas'], limits: Limits): RunnableSaga {
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
   if (flow.type === 'machine') refuseUndurable(definition, flow, machine);
   const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
-    ...{ definition, name, version, steps, sagas },
+    ...{ definition, name, version, steps, sagas, limits },
     hash: structuralHash(machine),
     kernel: kernelOf(machine),
     onward: null,

@@ -128,6 +128,8 @@ export interface Course {
   readonly fault: Fault | null;
   /** Sagas that have joined what is to be taken back next, and are not settled. */
   readonly heldBy: readonly string[];
+  /** How often the chart has moved. */
+  readonly moves: number;
   /** Events from outside that the chart does not take yet, in the order in which they came. */
   readonly kept: readonly KeptSignal[];
   /** Null: it was submitted by itself. */
@@ -142,6 +144,7 @@ export const unbegun: Omit<Course, 'chart'> = {
   isTerminated: false,
   isFrozen: false,
   fault: null,
+  moves: 0,
   kept: [],
   heldBy: [],
   parent: null,

@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
 import { operationId, sagaId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
+import { LimitReached, tooLong } from '../domain/limits.ts';
 import { faultOf } from '../domain/error-record.ts';
 import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { operationFailed } from '../domain/operation-failed.ts';
@@ -23,7 +24,6 @@ import type { ActorResult, Effect, Kernel, Turn as KernelTurn } from '../kernel/
 import { isLibraryEvent } from '../domain/library-event.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
 import type { OperationEvent } from '../../machines/operation.ts';
-import { TooManyItems } from '../../machines/saga-items.ts';
 import type {
   Birth,
   Handover,
@@ -150,9 +150,6 @@ export const LOOK = 'look';
 export const CHANGED = 'changed';
 /** The first event that is kept expires. */
 export const EXPIRY = 'expiry';
-
-/** Events that one saga keeps because it does not take them yet. */
-const KEPT_MAX = 100;
 
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 export const LOOK_PAUSE_MS = 5_000;
@@ -831,9 +828,14 @@ class Making {
   #follow(turn: KernelTurn, what: string | null): void {
     const before = this.#course;
     // What no store can keep is found out here, where it is a fault; a chain keeps nothing of its own.
-    if (!this.#now.saga.isChain)
-      encode({ context: turn.row.context }, { onUnsupported: 'refuse', rootName: 'snapshot' });
-    this.#course = { ...before, chart: turn.row };
+    const { isChain, limits } = this.#now.saga;
+    if (!isChain) {
+      const context = encode({ context: turn.row.context }, { onUnsupported: 'refuse', rootName: 'snapshot' });
+      refuse(tooLong('Its context', context, limits), 'keep in it what its guards and inputs need');
+    }
+    const moves = before.moves + 1;
+    if (moves > limits.moves) refuse(`Its chart has moved ${limits.moves} times, and may not move more often`, MOVES);
+    this.#course = { ...before, chart: turn.row, moves };
     for (const effect of turn.effects) this.#carryOut(effect, what);
     this.#moved ||= turn.row !== before.chart;
     this.#visited.push(...turn.visited);
@@ -899,6 +901,10 @@ class Making {
     const scope = scopeOf(this.#now.ref.tenant, definition.action, key);
     const id = operationId(scope);
     const identified = birthOf(scope, definition, input);
+    refuse(
+      tooLong(`The input of step ${as.step}`, identified.input, this.#now.saga.limits),
+      'keep it elsewhere and give its name',
+    );
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     this.#enter({ id, ...as, shared, child: null });
     const policy = as.undoes === null ? definition.policy : { ...definition.policy, inverse: true };
@@ -1128,7 +1134,7 @@ class Making {
       );
     }
     const { kept } = this.#course;
-    if (kept.length >= KEPT_MAX) {
+    if (kept.length >= this.#now.saga.limits.signals) {
       return this.#end(signal, 'refused', `it keeps ${kept.length} signals already that it does not take yet`);
     }
     this.#course = { ...this.#course, kept: [...kept, signal] };
@@ -1213,8 +1219,16 @@ class Making {
   }
 }
 
+const MOVES = 'it may be going round in circles: cancel it, or go on';
+
+/** Of what is more than it may be: the chart stays where it is, and a person is asked. */
+function refuse(why: string | null, remedy: string): void {
+  if (why !== null) throw new LimitReached(`${why}: ${remedy}, with higher limits in createOrchestrator({ limits }).`);
+}
+
 function faultReasonOf(error: unknown): Fault['reason'] {
-  return error instanceof KernelFault && error.cause instanceof TooManyItems ? 'limit' : 'definition-fault';
+  const why = error instanceof KernelFault ? error.cause : error;
+  return why instanceof LimitReached ? 'limit' : 'definition-fault';
 }
 
 /** What is older is looked at more seldom: it may be a person who is waited for. */

@@ -9,6 +9,7 @@ import { encode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { inputInvalid, signalConflict, signalRefused } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
+import { refuseTooLong } from '../domain/limits.ts';
 import { isLibraryEvent } from '../domain/library-event.ts';
 import { assertKeyText, assertTogether, KEY_LENGTH_MAX, SCOPE_BYTES_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import { validate } from '../define/schema.ts';
@@ -94,7 +95,7 @@ export async function sendEvent(
 }
 
 async function send(
-  { store, clock, watchers, driver, within: joined }: Sending,
+  { store, clock, watchers, driver, limits, within: joined }: Sending,
   { ref, mayBeMissing }: Addressee,
   event: SignalEvent,
   isDefined: boolean,
@@ -105,7 +106,8 @@ async function send(
   assertTogether({ tenant: ref.tenant, saga: ref.id, signal: event.type, eventId }, SCOPE_BYTES_MAX);
   if (early !== 'keep' && early !== 'refuse') throw inputInvalid("early is neither 'keep' nor 'refuse'.");
   // Refused here what no store could keep, with the path.
-  encode(event, { onUnsupported: 'refuse', rootName: 'event' });
+  const kept = encode(event, { onUnsupported: 'refuse', rootName: 'event' });
+  refuseTooLong(`Signal ${event.type}`, kept, limits);
   const keepForMs = milliseconds(keepFor, 'keepFor');
   const deadline = clock.monotonic() + milliseconds(within, 'within');
   const given: NewSignal = {
@@ -119,11 +121,11 @@ async function send(
     return { status: 'waiting' };
   }
   const saga = mayBeMissing ? await store.readSaga(ref) : await existingSaga(store, ref);
-  const kept = await driver.deliver(ref, () => store.signal(given), deadline);
-  refuseConflict(kept, given);
+  const sent = await driver.deliver(ref, () => store.signal(given), deadline);
+  refuseConflict(sent, given);
   // Nobody is there yet to hear it.
-  if (saga === null) return decidedBy(kept);
-  for (let row = kept; ; ) {
+  if (saga === null) return decidedBy(sent);
+  for (let row = sent; ; ) {
     const changed = nextChange(ref, clock, watchers, deadline);
     try {
       if (row.state !== 'new' || watchers.isClosed || clock.monotonic() >= deadline) return decidedBy(row);

@@ -4,6 +4,7 @@
  * word, so that it is recorded once, whoever asked; it moves nothing, and a contradiction is shown to a person.
  */
 
+import type { Limits } from '../domain/limits.ts';
 import { decode } from '../domain/codec.ts';
 import { isSagacityError } from '../domain/errors.ts';
 import type { Operation } from '../define/operation.ts';
@@ -21,6 +22,7 @@ export interface Verifying {
   readonly store: Store;
   readonly clock: Clock;
   readonly caller: Caller;
+  readonly limits: Limits;
   readonly logger: Logger;
   readonly driver: Driver;
   readonly definitions: ReadonlyMap<string, Operation>;

@@ -211,9 +211,11 @@ describe('a saga that adopts a chart which changed', () => {
   test('is escalated where the chart has not the state in which it stands, and goes on where one has', async () => {
     shop = await sagaShop();
     const run = await interrupted(selling('not at all', 'adopt'));
+    const before = await rowOf(run);
     const changed = await shop.open([selling('without goods', 'adopt')]);
     shop.letGo('reservation');
-    await shop.pass('5m');
+    await changed.cancel(run.id, { ...who, within: 0 });
+    await shop.pass('10m');
     const escalated = await rowOf(run);
     await changed.stop();
 
@@ -221,8 +223,10 @@ describe('a saga that adopts a chart which changed', () => {
     await shop.pass('5m');
 
     expect(escalated).toMatchObject({ state: 'escalated', reason: 'definition-changed' });
-    expect(await (await seenBy(fitting, run)).status()).toBe('succeeded');
-    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'invoice', 'payment']);
+    // It asks itself again once a minute, whatever is said meanwhile.
+    expect(escalated.revision - before.revision).toBeLessThanOrEqual(12);
+    expect(await (await seenBy(fitting, run)).status()).toBe('compensated');
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'release', 'void']);
   });
 
   test('is escalated where its state waits for a time that it did not wait for', async () => {

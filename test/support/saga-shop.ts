@@ -15,6 +15,7 @@ import {
   failed,
   found,
   inconclusive,
+  type Limits,
   type Logger,
   type Migration,
   notApplied,
@@ -106,6 +107,7 @@ export interface Opening {
   readonly tenant?: string;
   readonly concurrency?: number;
   readonly sweepEvery?: Duration;
+  readonly limits?: Partial<Limits>;
   readonly logger?: Logger;
   readonly migrations?: readonly Migration[];
   /** `false`: it is not started. */
@@ -135,11 +137,12 @@ export async function sagaShop(habits: Habits = {}, made?: (clock: TestClock) =>
     trade: trade(provider.url, post, habits),
     async open(
       definitions,
-      { start = true, store: on = store, tenant = 'shop-1', concurrency, sweepEvery, logger, migrations } = {},
+      { start = true, store: on = store, tenant = 'shop-1', concurrency, sweepEvery, limits, logger, migrations } = {},
     ) {
       const orchestrator = createOrchestrator({
         ...{ store: on, clock, random: evenChance(), definitions, tenant },
         ...(concurrency === undefined ? {} : { concurrency }),
+        ...(limits === undefined ? {} : { limits }),
         ...(sweepEvery === undefined ? {} : { sweepEvery }),
         ...(logger === undefined ? {} : { logger }),
         ...(migrations === undefined ? {} : { migrations }),

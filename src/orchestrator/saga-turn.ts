@@ -1000,6 +1000,8 @@ class Making {
     this.#course = { ...course, fault: null };
     // What the chart waits to be told may end the delay that it was at fault with.
     this.#tellChart();
+    // What was said before the delay was over counts.
+    if (this.#course.fault === null) this.#hearKept();
     const timer = course.fault?.timer ?? null;
     if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
   }
@@ -1140,17 +1142,29 @@ class Making {
     this.#course = { ...this.#course, kept: [...kept, signal] };
     this.#heard.push(signal);
     this.#hearKept();
-    if (how.isNowOrNever && this.#course.kept.includes(signal)) this.#end(signal, 'refused', this.#whatItTakes());
+    if (!how.isNowOrNever || !this.#course.kept.includes(signal)) return;
+    const isAtFault = this.#course.fault !== null;
+    this.#end(signal, 'refused', isAtFault ? 'its definition is at fault, and takes nothing' : this.#whatItTakes());
   }
 
-  /** The first that the chart takes now, in the order in which they came; and none that it never will. */
+  /**
+   * The first that the chart takes now, in the order in which they came; and none that it never will. One that it is at
+   * fault with does not stand in the way of the others.
+   */
   #hearKept(): void {
+    const isHearing = this.#course.fault === null;
+    let fault: Fault | null = this.#course.fault;
     for (const signal of this.#course.kept) {
       const why = this.#whyNever(signal);
       if (signal.expiresAt <= this.#moment.now) this.#end(signal, 'expired', null);
       else if (why !== null) this.#end(signal, 'refused', why);
-      else if (this.#course.fault === null && this.#give(signal.event)) return this.#end(signal, 'applied', null);
+      else if (isHearing) {
+        if (this.#course.fault !== null) this.#course = { ...this.#course, fault: null };
+        if (this.#give(signal.event)) return this.#end(signal, 'applied', null);
+        fault = this.#course.fault ?? fault;
+      }
     }
+    if (this.#course.fault !== fault) this.#course = { ...this.#course, fault };
   }
 
   #end(signal: KeptSignal, state: SignalChange['state'], why: string | null): void {

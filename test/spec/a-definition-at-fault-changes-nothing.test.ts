@@ -153,22 +153,21 @@ describe.each([
 });
 
 describe('a machine whose input for a step throws', () => {
-  test('when an event leads to that refuses the event, and takes it once it is repaired', async () => {
+  test('when an event leads to that keeps the event, and takes it once it is repaired', async () => {
     shop = await sagaShop();
     const selling = brittle(shop.trade, 'an input');
     const first = await shop.open([selling]);
     const run = await first.submit(selling, order);
     await sagaReached(run, 'waiting');
 
-    const refused = first.signal(run.id, { type: 'approved' }, { eventId: 'event-1' });
-    await expect(refused).rejects.toMatchObject({ code: 'SIGNAL_REFUSED', message: expect.stringMatching(/at fault/) });
+    const kept = await first.signal(run.id, { type: 'approved' }, { eventId: 'event-1' });
     const meanwhile = await now(run);
     await first.stop();
     const second = await shop.open([brittle(shop.trade, null)]);
     await shop.pass('61s');
-    await second.signal(run.id, { type: 'approved' }, { eventId: 'event-1' });
     await sagaReached(await second.sagaRun(run.id), 'succeeded');
 
+    expect(kept).toEqual({ status: 'waiting' });
     expect(meanwhile).toEqual({ status: 'escalated', reason: 'definition-fault', cause: null });
     expect(await shop.kept()).toEqual(['authorisation', 'reservation']);
   });
@@ -252,14 +251,16 @@ describe('a machine at fault', () => {
     expect(await shop.kept()).toEqual(['authorisation']);
   });
 
-  test('refuses events, and says that they are to be sent again', async () => {
+  test('keeps events until it is repaired, or refuses those that may not wait', async () => {
     const { orchestrator, run } = await atFault();
 
-    const refused = orchestrator.signal(run.id, { type: 'approved' }, { eventId: 'event-1' });
+    const kept = await orchestrator.signal(run.id, { type: 'approved' }, { eventId: 'event-1' });
+    const refused = orchestrator.signal(run.id, { type: 'approved' }, { eventId: 'event-2', early: 'refuse' });
 
+    expect(kept).toEqual({ status: 'waiting' });
     await expect(refused).rejects.toMatchObject({
       code: 'SIGNAL_REFUSED',
-      message: expect.stringMatching(/send it again/),
+      message: expect.stringMatching(/at fault/),
     });
   });
 });
@@ -395,14 +396,18 @@ describe('a machine that would make one effect twice', () => {
     const run = await orchestrator.submit(selling, order);
     await sagaReached(run, 'waiting');
 
-    const refused = orchestrator.signal(run.id, { type: 'rejected' }, { eventId: 'event-1' });
-
-    await expect(refused).rejects.toMatchObject({ code: 'SIGNAL_REFUSED' });
-    expect(await faultsOf(run)).toEqual([expect.stringMatching(/two effects/)]);
-    expect(await shop.provider.received()).toHaveLength(1);
-    await shop.pass('61s');
+    const kept = await orchestrator.signal(run.id, { type: 'rejected' }, { eventId: 'event-1' });
+    const faults = await faultsOf(run);
     await orchestrator.signal(run.id, { type: 'approved' }, { eventId: 'event-2' });
+    await shop.pass('61s');
+
+    expect(kept).toEqual({ status: 'waiting' });
+    expect(faults).toEqual([expect.stringMatching(/two effects/)]);
     expect(await run.status()).toBe('succeeded');
+    expect(await shop.provider.received()).toHaveLength(1);
+    expect(await orchestrator.signalStatus(run.id, { signal: 'rejected', eventId: 'event-1' })).toMatchObject({
+      status: 'refused',
+    });
   });
 });
 

@@ -151,6 +151,9 @@ export const CHANGED = 'changed';
 /** The first event that is kept expires. */
 export const EXPIRY = 'expiry';
 
+/** Far more than any turn needs: one that leads nowhere must not stop its process. */
+const ROUNDS_MAX = 2_000;
+
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 export const LOOK_PAUSE_MS = 5_000;
 const LOOK_PAUSE_MAX_MS = 60_000;
@@ -315,7 +318,7 @@ class Making {
 
   /** Everything that follows from what is known, until nothing more follows. */
   #goOn(): void {
-    for (;;) {
+    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
       const before = [this.#course, this.#changes.size, ...this.#changes.values()];
       this.#noteSettled();
       this.#tellOriginals();
@@ -328,6 +331,7 @@ class Making {
       const after = [this.#course, this.#changes.size, ...this.#changes.values()];
       if (before.length === after.length && before.every((value, at) => value === after[at])) return;
     }
+    throw new Error(`A turn of saga ${this.#now.ref.id} goes on without end.`);
   }
 
   // ── The ledger ──

@@ -151,8 +151,8 @@ export const CHANGED = 'changed';
 /** The first event that is kept expires. */
 export const EXPIRY = 'expiry';
 
-/** Far more than any turn needs: one that leads nowhere must not stop its process. */
-const ROUNDS_MAX = 2_000;
+/** Far more than any turn needs beside the signals it hears: one that leads nowhere must not stop its process. */
+const ROUNDS_MAX = 1_000;
 
 /** Others are looked at again after such a pause, unless they wake this saga before. */
 export const LOOK_PAUSE_MS = 5_000;
@@ -318,7 +318,8 @@ class Making {
 
   /** Everything that follows from what is known, until nothing more follows. */
   #goOn(): void {
-    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+    const most = ROUNDS_MAX + this.#now.saga.limits.signals;
+    for (let rounds = 0; rounds < most; rounds += 1) {
       const before = [this.#course, this.#changes.size, ...this.#changes.values()];
       this.#noteSettled();
       this.#tellOriginals();

@@ -38,7 +38,7 @@ async function fulfil(order: Order): Promise<void> {
 }
 
 function saidOf(end: Awaited<ReturnType<SagaRunOf<typeof fulfilment>['result']>>): string {
-  if (end.status === 'succeeded') return `is fulfilled: ${end.output.shipmentId}`;
+  if (end.status === 'succeeded') return `is fulfilled: ${end.output.shipmentIds.join(', ')}`;
   if (end.status === 'compensated') return `is taken back, because of ${end.cause.step}: ${end.cause.code}`;
   return `is ${end.status}`;
 }

@@ -385,7 +385,7 @@ describe('an order whose process dies', () => {
 });
 
 describe('the program of the example', () => {
-  test('shows an order that is fulfilled, and one that is taken back', async () => {
+  test('shows an order that is fulfilled, one that is taken back, and one that was approved and sent in parcels', async () => {
     const ran = await runExample('examples/fulfilment/main.ts');
 
     const orders = ran.stdout.split(/^(?=order-)/m).map((told) => told.trimEnd().split('\n'));
@@ -394,13 +394,16 @@ describe('the program of the example', () => {
     expect(orders.map(([outcome]) => outcome)).toEqual([
       'order-17 is fulfilled: shipment_1',
       'order-18 is taken back, because of shipment: address_refused',
+      'order-19 is fulfilled, as shift-lead approved: shipment_2, shipment_3',
     ]);
-    expect(orders.map(operations)).toEqual([11, 14]);
+    // The parcels of the last have a story of their own.
+    expect(orders.map(operations)).toEqual([11, 14, 8]);
     expect(orders[0]).toContain('  shipment.create: lookup -> succeeded');
     expect(orders[1]).toContain('  payment.authorise: moved -> compensated');
     expect(orders.map((told) => told.at(-1)?.split(/[:,] /).slice(1).toSorted())).toEqual([
       ['authorisation', 'capture', 'email', 'reservation', 'shipment'],
       ['authorisation', 'release', 'reservation', 'void'],
+      ['authorisation', 'capture', 'email', 'reservation', 'shipment', 'shipment'],
     ]);
   }, 180_000);
 });

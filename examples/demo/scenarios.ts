@@ -132,7 +132,7 @@ export const scenarios: readonly Scenario[] = [
     expected: {
       ...{ attempts: 5, lookups: 1, kills: 0, keys: 5 },
       records: { authorisation: 1, reservation: 1, release: 1, void: 1 },
-      states: ['prepare', 'shipment', 'compensating', 'compensated'],
+      states: ['prepare', 'review', 'shipping', 'compensating', 'compensated'],
     },
     async play({ provider, orchestrator, fulfilment }, { orderId, amount }) {
       await provider.faults(['decline'], 'shipment');

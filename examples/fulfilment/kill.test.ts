@@ -6,6 +6,7 @@
 import { describe, expect, test } from 'vitest';
 import { failed } from 'sagacity';
 import { boundariesOf, type Flow, killAt, reply, testFetch } from 'sagacity/testing';
+import { approved } from './approval.ts';
 import { fulfilmentAsChain } from './builder.ts';
 import { operationsAt } from './operations.ts';
 
@@ -41,5 +42,27 @@ describe('an order whose shipment is refused', async () => {
       expect(records(operation)).toHaveLength(1);
     }
     for (const operation of [createShipment, capturePayment, sendEmail]) expect(records(operation)).toEqual([]);
+  });
+});
+
+/** It is approved as soon as it is placed. */
+const inParcels: Flow = {
+  definitions: [fulfilment],
+  async begin(orchestrator) {
+    const run = await orchestrator.submit(fulfilment, { ...order, total: 6_000, parcels: ['lamp', 'shade'] });
+    await orchestrator.signal(run.id, approved, { by: 'shift-lead' }, { eventId: 'click-81' });
+    return run;
+  },
+};
+
+describe('a large order in two parcels', async () => {
+  test.each(await boundariesOf(inParcels))('has one shipment for each, killed %s', async (boundary) => {
+    const { result, records } = await killAt(inParcels, boundary);
+
+    expect(result.status).toBe('succeeded');
+    expect(records(createShipment)).toHaveLength(2);
+    for (const operation of [authorisePayment, reserveStock, capturePayment, sendEmail]) {
+      expect(records(operation)).toHaveLength(1);
+    }
   });
 });

@@ -23,6 +23,8 @@ export interface Order {
   readonly lines: readonly string[];
   readonly address: string;
   readonly email: string;
+  /** What is in each, where the goods leave in more than one. */
+  readonly parcels?: readonly string[];
 }
 
 export type Operations = ReturnType<typeof operationsAt>;
@@ -59,7 +61,7 @@ export function operationsAt(url: string, send: typeof fetch = fetch) {
       },
     }),
     createShipment: operation('shipment.create', {
-      input: typed<{ orderId: string; reservationId: string; address: string }>(),
+      input: typed<{ orderId: string; reservationId: string; address: string; parcel?: string }>(),
       ...posting(send, `${url}/shipments`, 'address_refused', (shipmentId) => ({ shipmentId })),
       compensate: {
         operation: cancelShipment,
@@ -72,7 +74,7 @@ export function operationsAt(url: string, send: typeof fetch = fetch) {
       ...posting(send, `${url}/captures`, 'authorisation_expired', (captureId) => ({ captureId })),
     }),
     sendEmail: operation('email.send', {
-      input: typed<{ orderId: string; to: string; shipmentId: string }>(),
+      input: typed<{ orderId: string; to: string; shipmentIds: readonly string[] }>(),
       ...posting(send, `${url}/emails`, 'mailbox_refused', (messageId) => ({ messageId })),
       lookup: 'none',
       compensate: { none: 'an e-mail cannot be called back' },

@@ -33,7 +33,7 @@ describe('the demo, asked for lines of JSON', () => {
           {
             ...{ ...one, scenario: 'G', attempts: 5, lookups: 1, providerRecords: 4, expectedRecords: 4 },
             records: { authorisation: 1, reservation: 1, release: 1, void: 1 },
-            states: ['prepare', 'shipment', 'compensating', 'compensated'],
+            states: ['prepare', 'review', 'shipping', 'compensating', 'compensated'],
             cause: { step: 'shipment', code: 'address_refused' },
           },
           {

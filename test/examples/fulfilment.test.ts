@@ -6,6 +6,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { SagaResult } from 'sagacity';
+import type { Order } from '../../examples/fulfilment/operations.ts';
 import { type FulfilmentRun, fulfilmentShop, type FulfilmentShop, type Style } from '../support/fulfilment-shop.ts';
 import { until } from '../support/world.ts';
 import { runExample } from './run-example.ts';
@@ -36,7 +37,7 @@ async function played(style: Style, play: (shop: FulfilmentShop) => Promise<Fulf
     const stored = await shop.provider.records();
     const records: Record<string, number> = {};
     for (const { kind } of stored) records[kind] = (records[kind] ?? 0) + 1;
-    return { end, records, keys: Object.fromEntries(stored.map(({ kind, key }) => [kind, key])) };
+    return { end, records, keys: stored.map(({ kind, key }) => `${kind} ${key}`).toSorted() };
   } finally {
     await shop.close();
   }
@@ -65,7 +66,10 @@ const delivered = { ...prepared, shipment: 1, capture: 1 };
 const shipmentTakenBack = { ...prepared, shipment: 1, cancellation: 1, ...takenBack };
 const fulfilled = {
   ...{
-    end: { status: 'succeeded', output: { shipmentId: 'shipment_1', captureId: 'capture_1', messageId: 'email_1' } },
+    end: {
+      status: 'succeeded',
+      output: { approvedBy: null, shipmentIds: ['shipment_1'], captureId: 'capture_1', messageId: 'email_1' },
+    },
   },
   records: { ...delivered, email: 1 },
 };
@@ -202,15 +206,142 @@ describe('an order that is cancelled', () => {
   });
 });
 
+const large = { total: 6_000 };
+const byShiftLead = { status: 'succeeded', output: { ...fulfilled.end.output, approvedBy: 'shift-lead' } };
+
+/** A large order that has got as far as it does without an approval. */
+async function submitLarge(shop: FulfilmentShop, other: Partial<Order> = {}): Promise<FulfilmentRun> {
+  const run = await shop.submit({ ...large, ...other });
+  await shop.pass('5s');
+  expect(await run.status()).toBe('waiting');
+  return run;
+}
+
+describe('a large order', () => {
+  test('waits with its goods reserved until it is approved, and is fulfilled then', async () => {
+    const ended = await inBoth(async (shop) => {
+      const run = await submitLarge(shop);
+      await shop.pass('3h', '1h');
+      expect((await shop.provider.records()).map(({ kind }) => kind).toSorted()).toEqual(Object.keys(prepared));
+      expect(await shop.approve()).toEqual({ status: 'applied' });
+      return run;
+    });
+
+    expect(ended).toEqual({ end: byShiftLead, records: fulfilled.records });
+  });
+
+  test('that was approved before it was placed does not wait', async () => {
+    const ended = await inBoth(async (shop) => {
+      expect(await shop.approve()).toEqual({ status: 'waiting' });
+      return shop.submit(large);
+    });
+
+    expect(ended).toEqual({ end: byShiftLead, records: fulfilled.records });
+  });
+
+  test('that is cancelled while it waits is taken back', async () => {
+    const ended = await inBoth(async (shop) => {
+      const run = await submitLarge(shop);
+      expect(await cancel(shop, run)).toEqual({ status: 'accepted' });
+      return run;
+    });
+
+    expect(ended).toEqual({ end: compensated(null, 'cancelled'), records: { ...prepared, ...takenBack } });
+  });
+
+  test.each([
+    ['chain', { step: 'approval', code: 'timed-out' }],
+    // A chart that takes back without a refusal names what it heard then.
+    ['machine', { step: null, code: 'timer xstate.after.patience.fulfilment.reviewing' }],
+  ] as const)('that nobody approves in time is taken back: %s', async (style, cause) => {
+    const ended = await played(style, async (shop) => {
+      const run = await submitLarge(shop);
+      await shop.pass('47h', '1h');
+      expect(await run.status()).toBe('waiting');
+      await shop.pass('1h', '1m');
+      return run;
+    });
+
+    expect(ended).toMatchObject({ end: { status: 'compensated', cause }, records: { ...prepared, ...takenBack } });
+  });
+});
+
+describe('an order that is small enough', () => {
+  test('waits for nobody, and an approval that comes for it all the same is refused in the end', async () => {
+    const ended = await inBoth(async (shop) => {
+      await shop.approve();
+      const run = await shop.submit({ total: 4_999 });
+      await shop.endOf(run);
+      await expect(shop.approve()).rejects.toMatchObject({ code: 'SIGNAL_REFUSED' });
+      return run;
+    });
+
+    expect(ended).toEqual(fulfilled);
+  });
+});
+
+describe('an order in several parcels', () => {
+  const inParcels = { parcels: ['lamp', 'shade', 'bulb'] };
+
+  test('is shipped in as many, and the mail and the output name them all', async () => {
+    const ended = await inBoth((shop) => shop.submit(inParcels));
+
+    expect(ended).toEqual({
+      end: {
+        status: 'succeeded',
+        output: { ...fulfilled.end.output, shipmentIds: ['shipment_1', 'shipment_2', 'shipment_3'] },
+      },
+      records: { ...fulfilled.records, shipment: 3 },
+    });
+  });
+
+  test('of which one is refused has those before it cancelled, and none after it is sent', async () => {
+    const ended = await inBoth(async (shop) => {
+      await shop.provider.faults(['ok', 'decline'], 'shipment');
+      const run = await shop.submit(inParcels);
+      await shop.endOf(run);
+      expect(await shop.provider.received({ kind: 'shipment' })).toHaveLength(2);
+      return run;
+    });
+
+    expect(ended).toEqual({ end: compensated('parcels', 'address_refused'), records: shipmentTakenBack });
+  });
+
+  test('that cannot be paid has every one of them cancelled', async () => {
+    const ended = await inBoth(async (shop) => {
+      await shop.provider.faults(['decline'], 'capture');
+      return shop.submit(inParcels);
+    });
+
+    expect(ended).toEqual({
+      end: compensated('capture', 'authorisation_expired'),
+      records: { ...prepared, shipment: 3, cancellation: 3, ...takenBack },
+    });
+  });
+
+  test('waits for its approval like any other', async () => {
+    const ended = await inBoth(async (shop) => {
+      const run = await submitLarge(shop, inParcels);
+      await shop.approve();
+      return run;
+    });
+
+    expect(ended).toMatchObject({ end: { output: { approvedBy: 'shift-lead' } }, records: { shipment: 3 } });
+  });
+});
+
 describe('an order whose time is over', () => {
   test('is taken back, once it is proven how what was under way has ended', async () => {
     const ended = await inBoth(async (shop) => {
-      await shop.provider.lookups(['lookup500(7500000)'], 'shipment');
-      const run = await submitWith(shop, { shipment: 'drop' });
-      await shop.pass('2h', '1m');
+      const run = await submitLarge(shop);
+      await shop.pass('47h', '1h');
+      await shop.provider.faults(['drop'], 'shipment');
+      await shop.provider.lookups(['lookup500(11100000)'], 'shipment');
+      await shop.approve();
+      await shop.pass('3h', '1m');
       expect(await run.result({ within: 0 })).toEqual({ ...compensated(null, 'timed-out'), status: 'compensating' });
       // The carrier can be asked again.
-      await shop.pass('1h', '1m');
+      await shop.pass('2h', '1m');
       return run;
     });
 
@@ -254,7 +385,7 @@ describe('an order whose process dies', () => {
 });
 
 describe('the program of the example', () => {
-  test('shows an order that is fulfilled, and one that is taken back', async () => {
+  test('shows an order that is fulfilled, one that is taken back, and one that was approved and sent in parcels', async () => {
     const ran = await runExample('examples/fulfilment/main.ts');
 
     const orders = ran.stdout.split(/^(?=order-)/m).map((told) => told.trimEnd().split('\n'));
@@ -263,13 +394,16 @@ describe('the program of the example', () => {
     expect(orders.map(([outcome]) => outcome)).toEqual([
       'order-17 is fulfilled: shipment_1',
       'order-18 is taken back, because of shipment: address_refused',
+      'order-19 is fulfilled, as shift-lead approved: shipment_2, shipment_3',
     ]);
-    expect(orders.map(operations)).toEqual([11, 14]);
+    // The parcels of the last have a story of their own.
+    expect(orders.map(operations)).toEqual([11, 14, 8]);
     expect(orders[0]).toContain('  shipment.create: lookup -> succeeded');
     expect(orders[1]).toContain('  payment.authorise: moved -> compensated');
     expect(orders.map((told) => told.at(-1)?.split(/[:,] /).slice(1).toSorted())).toEqual([
       ['authorisation', 'capture', 'email', 'reservation', 'shipment'],
       ['authorisation', 'release', 'reservation', 'void'],
+      ['authorisation', 'capture', 'email', 'reservation', 'shipment', 'shipment'],
     ]);
   }, 180_000);
 });

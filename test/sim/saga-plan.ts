@@ -308,7 +308,7 @@ export function stepsIn({ parts }: Pick<SagaShape, 'parts'>): readonly StepPlan[
 
 /** Which branch a saga of this key takes. */
 export function pickedIn({ name, branches }: ChoicePlan, key: string): number {
-  const sum = Array.from(`${name}${key}`).reduce((before, letter) => before + letter.charCodeAt(0), 0);
+  const sum = Array.from(name + key).reduce((before, letter) => before + letter.charCodeAt(0), 0);
   return sum % branches.length;
 }
 

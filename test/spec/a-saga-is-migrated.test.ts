@@ -133,6 +133,46 @@ describe('a saga whose step is unknown when it is migrated', () => {
   });
 });
 
+describe('twenty sagas in a state that the new version has not', () => {
+  test('are left and counted while nothing leads them on, and go on once a migration does, each charged once', async () => {
+    shop = await sagaShop();
+    const { authorise, pay } = shop.trade;
+    const older = first(shop.trade);
+    const newer = saga('selling', { ...identity, version: 2 })
+      .choose(
+        'method',
+        () => 'card',
+        (branch) => ({ card: branch.step('money', authorise, ({ input }) => input), credit: branch }),
+      )
+      .step('payment', pay, ({ input }) => input);
+    const leading = migration(older, newer, ({ state }) => (state === 'money' ? { state: { method: 'money' } } : null));
+    const orders = Array.from({ length: 20 }, (_, n) => `order-${n}`);
+    const store = severable(shop.store);
+    const begun = await shop.open([older], { store, concurrency: orders.length });
+    shop.hold('authorisation');
+    const runs = await Promise.all(orders.map((orderId) => begun.submit(older, { orderId })));
+    await shop.held('authorisation');
+    await shop.rest();
+    store.sever();
+
+    const leadingNowhere = await shop.open([newer]);
+    shop.letGo('authorisation');
+    await shop.pass('2m');
+    const left = await Promise.all(runs.map((run) => rowOf(run)));
+    const counted = await leadingNowhere.operator.versions();
+    const moving = await shop.open([newer], { migrations: [leading] });
+    await shop.pass('5m');
+
+    expect(new Set(left.map(({ version, state }) => `${version} ${state}`))).toEqual(new Set(['1 in-progress']));
+    expect(counted).toMatchObject([
+      { version: 1, inFlight: 20, escalated: 0, isRegistered: false },
+      { version: 2, inFlight: 0, isRegistered: true },
+    ]);
+    expect(new Set(await Promise.all(runs.map((run) => statusIn(moving, run))))).toEqual(new Set(['succeeded']));
+    for (const orderId of orders) expect(await shop.kept(orderId)).toEqual(['authorisation', 'payment']);
+  });
+});
+
 describe('a saga that waits for what another one does when it is migrated', () => {
   test('waits for it in the new version, and it is done once for both', async () => {
     shop = await sagaShop({ reservation: { isShared: true } });

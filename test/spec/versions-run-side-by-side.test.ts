@@ -7,6 +7,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { saga, typed } from 'sagacity';
 import { order, type Part, purchase, sagaReached, sagaShop, type SagaShop } from '../support/saga-shop.ts';
+import { severable } from '../support/severable-store.ts';
 
 let shop: SagaShop;
 afterEach(() => shop.close());
@@ -87,6 +88,34 @@ describe('a saga in a version that no process has', () => {
     ]);
     expect(await (await older.sagaRun(run.id)).status()).toBe('succeeded');
     expect(await shop.kept()).toEqual(['authorisation', 'payment']);
+  });
+});
+
+describe('thirty sagas whose process is gone', () => {
+  test('are counted by one that has another version only, and ended by one that is built anew with theirs', async () => {
+    shop = await sagaShop();
+    const { first, second } = versions();
+    const orders = Array.from({ length: 30 }, (_, n) => `order-${n}`);
+    const store = severable(shop.store);
+    const gone = await shop.open([first], { store, concurrency: orders.length });
+    shop.hold('authorisation');
+    const runs = await Promise.all(orders.map((orderId) => gone.submit(first, { orderId })));
+    await shop.held('authorisation');
+    await shop.rest();
+    store.sever();
+    shop.letGo('authorisation');
+
+    const other = await shop.open([second]);
+    await shop.pass('2m');
+    const counted = await other.operator.versions();
+    const meanwhile = await Promise.all(orders.map((orderId) => shop.kept(orderId)));
+    const rebuilt = await shop.open([versions().first]);
+    await shop.pass('5m');
+
+    expect(counted[0]).toEqual({ saga: 'selling', version: 1, inFlight: 30, escalated: 0, isRegistered: false });
+    expect(new Set(meanwhile.map((kinds) => kinds.join(' ')))).toEqual(new Set(['authorisation']));
+    for (const { id } of runs) expect(await (await rebuilt.sagaRun(id)).status()).toBe('succeeded');
+    for (const orderId of orders) expect(await shop.kept(orderId)).toEqual(['authorisation', 'payment']);
   });
 });
 

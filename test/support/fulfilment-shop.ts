@@ -11,8 +11,10 @@ import {
   type SagaCause,
   type SagaResult,
   type SagaRun,
+  type SignalStatus,
 } from 'sagacity';
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
+import { approved } from '../../examples/fulfilment/approval.ts';
 import { fulfilmentAsChain } from '../../examples/fulfilment/builder.ts';
 import { fulfilmentAsMachine } from '../../examples/fulfilment/machine.ts';
 import { operationsAt, type Operations, type Order } from '../../examples/fulfilment/operations.ts';
@@ -37,7 +39,10 @@ export interface FulfilmentShop {
   readonly orchestrator: Orchestrator<true>;
   /** Another process on the same store, not started; stopped with the shop. */
   another(): Orchestrator<true>;
-  submit(): Promise<FulfilmentRun>;
+  /** The order, with what is said otherwise about it here. */
+  submit(other?: Partial<Order>): Promise<FulfilmentRun>;
+  /** Says that the order is approved, also before there is one. */
+  approve(): Promise<SignalStatus>;
   /** The run of the order, as this process sees it. */
   runAt(orchestrator: Orchestrator<true>): Promise<FulfilmentRun>;
   pass(duration: Duration, step?: Duration): Promise<void>;
@@ -79,7 +84,11 @@ export async function fulfilmentShop(style: Style): Promise<FulfilmentShop> {
   };
   return {
     ...{ provider, clock, orchestrator, another, pass },
-    submit: () => orchestrator.submit(fulfilment, order),
+    submit: (other = {}) => orchestrator.submit(fulfilment, { ...order, ...other }),
+    approve: () => {
+      const target = { saga: fulfilment, key: order.orderId };
+      return orchestrator.signal(target, approved, { by: 'shift-lead' }, { eventId: 'click-81' });
+    },
     runAt: (process) => process.sagaRun({ saga: fulfilment, key: order.orderId }),
     async endOf(run) {
       for (let minutes = 0; minutes < 10; minutes += 1) {

@@ -48,7 +48,19 @@ export interface ChoicePlan {
   readonly branches: readonly (readonly StepPlan[])[];
 }
 
-export type PartPlan = StepPlan | ParallelPlan | PausePlan | WaitPlan | ChoicePlan;
+/** It does one thing for each of a list, which may have nothing in it. */
+export interface ListPlan {
+  readonly type: 'list';
+  readonly name: string;
+  /** What is done for each. */
+  readonly each: StepPlan;
+  /** Each is a step of its own, named as people name it: by its place in the list. */
+  readonly items: readonly StepPlan[];
+  /** How many are under way at once; null: all. */
+  readonly concurrency: number | null;
+}
+
+export type PartPlan = StepPlan | ParallelPlan | PausePlan | WaitPlan | ChoicePlan | ListPlan;
 
 /** How the flow is written: with the builder, or as a machine by hand, of one of these kinds. */
 export const writings = ['race', 'again', 'beside'] as const;
@@ -303,12 +315,27 @@ function stepOf(name: string, onFailed: StepPlan['onFailed'], actions: Some<stri
 
 /** Every step of a shape, in the order in which it is written. */
 export function stepsIn({ parts }: Pick<SagaShape, 'parts'>): readonly StepPlan[] {
-  return parts.flatMap((part) => ('branches' in part ? part.branches.flat() : part.type === 'step' ? [part] : []));
+  return parts.flatMap(stepsOf);
+}
+
+/** Every step that a part is, or has in it. */
+export function stepsOf(part: PartPlan): readonly StepPlan[] {
+  switch (part.type) {
+    case 'step':
+      return [part];
+    case 'list':
+      return part.items;
+    case 'parallel':
+    case 'choice':
+      return part.branches.flat();
+    default:
+      return [];
+  }
 }
 
 /** Which branch a saga of this key takes. */
 export function pickedIn({ name, branches }: ChoicePlan, key: string): number {
-  const sum = [...name, ...key].reduce((before, letter) => before + letter.charCodeAt(0), 0);
+  const sum = Array.from(name + key, (letter) => letter.charCodeAt(0)).reduce((before, code) => before + code, 0);
   return sum % branches.length;
 }
 

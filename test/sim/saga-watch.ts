@@ -7,6 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
+import { itemOf } from '../../src/define/saga-names.ts';
 import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
@@ -19,11 +20,13 @@ import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
 import {
   isShared,
+  type ListPlan,
   meansOtherwise,
   type SagaShape,
   SHARED,
   type StepPlan,
   stepsIn,
+  stepsOf,
   takenBy,
   type Word,
 } from './saga-plan.ts';
@@ -386,6 +389,7 @@ export class SagaWatch {
     const isAgain = bookings.filter((booking) => booking.undoes === null && booking.step === step).length > 1;
     if (isAgain && shape.written !== 'chain') this.#course.tally.met('saga: a step taken again by its chart');
     this.#checkWayTo(row, shape, step, subject);
+    this.#checkItem(shape, step, subject, bookings);
     for (const earlier of earlierThan(shape, step, row.key)) {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
@@ -398,12 +402,25 @@ export class SagaWatch {
     }
   }
 
+  /** The items of a list begin in their order, and no more are under way than its author allows. */
+  #checkItem(shape: SagaShape, step: StepPlan, subject: string, bookings: readonly Booking[]): void {
+    const list = listOf(shape, step);
+    if (list === null) return;
+    const last = list.items.map((item) => bookings.findLast((one) => one.undoes === null && one.step === item));
+    const before = last.slice(0, list.items.indexOf(step));
+    if (before.includes(undefined)) this.#wrong('I10', `${subject} is begun before others of its list`);
+    const open = last.filter((one) => one !== undefined && !hasEnded(one)).length;
+    const atMost = list.concurrency ?? list.items.length;
+    if (open > atMost) this.#wrong('I10', `${subject} is begun, and ${open} of ${list.name} are under way at once`);
+    if (open === atMost && last.includes(undefined)) this.#course.tally.met('saga: items wait for their turn');
+  }
+
   /** A chain takes the branch that its author chose, sleeps for as long as it says, and waits for what is to be said. */
   #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan, subject: string): void {
     if (shape.written !== 'chain') return;
     const story = this.#data.rows.stories.get(keyOf(row)) ?? [];
     for (const part of takenBy(shape, row.key)) {
-      if (part === step || (part.type === 'parallel' && part.branches.flat().includes(step))) return;
+      if (stepsOf(part).includes(step)) return;
       if (part.type === 'wait') {
         const isHeard = heardIn(story).length > 0 || this.#of(row).stated.has(part.name);
         if (part.otherwise !== 'continue' && !isHeard)
@@ -757,7 +774,7 @@ export class SagaWatch {
     if (result.status !== 'succeeded' || shape.written !== 'chain') return;
     // A chain's output is the record of the outputs of its steps.
     const outputs = result.output as Readonly<Record<string, unknown>>;
-    for (const [step, output] of Object.entries(outputs)) {
+    for (const [step, output] of Object.entries(outputs).flatMap(([name, each]) => this.#outputsIn(row, name, each))) {
       const effects = this.#effectsOf(row, step);
       const [effect] = effects;
       if (effect === undefined || effects.length > 1) continue;
@@ -767,6 +784,19 @@ export class SagaWatch {
         this.#wrong('I16', `the output of ${step} of ${labelOf(row)} is not what its provider said`);
       }
     }
+  }
+
+  /** What each step brought, with those of a list by their place in it; nothing of one that was refused. */
+  #outputsIn(row: KeptSaga, name: string, output: unknown): readonly (readonly [string, unknown])[] {
+    const list = this.#shapeOf(row).parts.find((part) => part.type === 'list' && part.name === name);
+    if (list?.type !== 'list') return [[name, output]];
+    if (!Array.isArray(output) || output.length !== list.items.length) {
+      this.#wrong('I16', `${labelOf(row)} has another number of outputs for ${name} than it has items`);
+      return [];
+    }
+    // Made by the chart, of what its items brought.
+    const brought = output as readonly unknown[];
+    return list.items.flatMap((item, at) => (brought[at] === undefined ? [] : [[item.name, brought[at]] as const]));
   }
 
   #effectsOf({ tenant, name, key }: KeptSaga, step: string): readonly Effect[] {
@@ -831,7 +861,11 @@ export class SagaWatch {
       if (stated.outcome?.type === 'succeeded') {
         remembered.stated.add(stated.step ?? '');
         tally.met('saga: a person stated what a step brought');
-      } else tally.met('saga: a step taken again at a person’s word');
+        if (itemOf(stated.step ?? '') !== null) tally.met('saga: a person stated what an item brought');
+      } else {
+        tally.met('saga: a step taken again at a person’s word');
+        if (itemOf(stated.step ?? '') !== null) tally.met('saga: an item taken again at a person’s word');
+      }
     }
     for (const { id, records } of turn.operations) {
       for (const { body } of records) {
@@ -934,6 +968,7 @@ export class SagaWatch {
     if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
+    if (isSagaSettled(row.state)) this.#noteLists(row, stored, bookings);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       const isOfWait = waitsInVain(row).length > 0;
       tally.met(
@@ -945,6 +980,23 @@ export class SagaWatch {
     const isSound = this.#course.plan.sagas.brokenAt === null && !meetsOther(row, this.#data.rows);
     if (row.state === 'escalated' && row.reason === 'definition-fault' && isSound) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
+    }
+  }
+
+  #noteLists(row: KeptSaga, { compensation }: Stored, bookings: readonly Booking[]): void {
+    const { tally } = this.#course;
+    for (const part of this.#shapeOf(row).parts) {
+      if (part.type !== 'list') continue;
+      const states = part.items.flatMap(
+        (item) => bookings.findLast(({ step, undoes }) => undoes === null && step === item)?.row.state ?? [],
+      );
+      const isRefused = states.includes('failed');
+      const isTheCause = compensation?.cause.step === part.name;
+      if (row.state === 'succeeded' && part.items.length === 0) tally.met('saga: a list of nothing');
+      if (row.state === 'succeeded' && isRefused && part.each.onFailed === 'continue')
+        tally.met('saga: an item refused, and the saga goes on without it');
+      if (row.state === 'compensated' && isRefused && isTheCause && states.includes('compensated'))
+        tally.met('saga: an item refused, and others of its list taken back');
     }
   }
 
@@ -1181,6 +1233,12 @@ function isLeft({ row }: Booking, { entries }: Stored): boolean {
   return entries.some(({ id, isLeft: left }) => id === row.id && left);
 }
 
+/** The list that a step is an item of; null: of none. */
+function listOf({ parts }: SagaShape, step: StepPlan): ListPlan | null {
+  const list = parts.find((part) => part.type === 'list' && part.items.includes(step));
+  return list?.type === 'list' ? list : null;
+}
+
 /** The steps that a chain has done before it begins this one; of a machine by hand nobody but its author knows. */
 function earlierThan(shape: SagaShape, step: StepPlan, key: string): readonly StepPlan[] {
   if (shape.written !== 'chain') return [];
@@ -1190,6 +1248,11 @@ function earlierThan(shape: SagaShape, step: StepPlan, key: string): readonly St
     if (part.type === 'wait' || part.type === 'pause') continue;
     if (part.type === 'step') {
       earlier.push(part);
+      continue;
+    }
+    if (part.type === 'list') {
+      if (part.items.includes(step)) return earlier;
+      earlier.push(...part.items);
       continue;
     }
     const branch = part.branches.find((steps) => steps.includes(step));

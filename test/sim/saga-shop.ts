@@ -91,7 +91,15 @@ export const OTHER_AMOUNT = 1_400n;
 /** What a step books is called so at its provider: no two steps of two sagas share a name, except of what they share. */
 export function bookingName(sagaName: string, key: string, step: string): string {
   if (isShared(step)) return sharedBookingOf(step);
-  return `${sagaName}/${key}/${step}`;
+  return `${sagaName}/${orderOfKey(key)}/${step}`;
+}
+
+/** What a saga of this key was given as its order: one that is a step has a key of its saga, of that one's and its name. */
+function orderOfKey(key: string): string {
+  if (!key.startsWith('[')) return key;
+  // Made by the library for a step.
+  const [saga, outer, step] = JSON.parse(key) as readonly [string, string, string];
+  return bookingName(saga, outer, step);
 }
 
 /** The step of a booking, by the name of it or its subject. */
@@ -140,7 +148,7 @@ export const agreed = signal('agreed', { payload: typed<{ readonly by: string }>
 
 /** The verbs without their types: what is drawn has none. */
 interface Verbs {
-  step(name: string, operation: Operation, input: (known: Known) => Order, options?: object): Verbs;
+  step(name: string, target: Operation | Saga, input: (known: Known) => Order, options?: object): Verbs;
   pivot(name: string, operation: Operation, input: (known: Known) => Order): Verbs;
   parallel(name: string, branches: Branches): Verbs;
   choose(name: string, pick: (known: Known) => string, branches: Branches): Verbs;
@@ -167,7 +175,7 @@ function optionsOf({ withinMs, compensation, isLocked }: SagaShape) {
 
 function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
-  const wayOf = ({ hasInverse, onFailed }: StepPlan, isForward: boolean) =>
+  const wayOf = ({ hasInverse, onFailed }: Pick<StepPlan, 'hasInverse' | 'onFailed'>, isForward: boolean) =>
     isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
   const step = (verbs: Verbs, one: StepPlan, isForward: boolean): Verbs =>
     verbs.step(one.name, operationOf(one.action), bookingOf(shape, one.name, isBroken), wayOf(one, isForward));
@@ -187,6 +195,9 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, i
       verbs = verbs.sleep(part.name, part.isUntil ? { until: new Date(endsAt(part.ms)) } : part.ms);
     } else if (part.type === 'list') {
       verbs = list(verbs, part, isForward);
+    } else if (part.type === 'inner') {
+      const inside = chainOf(part.shape, operationOf, isBroken);
+      verbs = verbs.step(part.name, inside, bookingOf(shape, part.name, isBroken), wayOf(part, isForward));
     } else if (part.type === 'step') {
       verbs =
         part.name === shape.pivot

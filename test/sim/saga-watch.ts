@@ -19,10 +19,14 @@ import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
 import {
+  type InnerPlan,
+  innersIn,
   isShared,
   type ListPlan,
   meansOtherwise,
+  type PartPlan,
   type SagaShape,
+  shapesIn,
   SHARED,
   type StepPlan,
   stepsIn,
@@ -69,6 +73,8 @@ interface Entry {
   readonly actor: (Actor & { readonly id: string }) | null;
   /** How the operation of another ended that it has joined. */
   readonly endOfJoined: 'succeeded' | 'failed' | null;
+  /** Of a step that is a saga: what was last seen of it. */
+  readonly child: { readonly state: KeptSaga['state'] | null } | null;
 }
 
 /** As much of a saga's snapshot as is read here. */
@@ -79,6 +85,8 @@ interface Stored {
   } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
+  /** The saga whose step it is. */
+  readonly parent: { readonly id: string; readonly step: string } | null;
   readonly entries: readonly Entry[];
   readonly heldBy: readonly string[];
   readonly fault: { readonly times: number } | null;
@@ -119,6 +127,9 @@ interface Said {
   readonly effect?: string;
   readonly event?: { readonly type: string };
   readonly eventId?: string;
+  readonly by?: string;
+  /** The saga that says it to one that is its step. */
+  readonly ofParent?: { readonly id: string };
   /** Of an event: it waits, or what else became of it. */
   readonly kept?: boolean;
   readonly state?: string;
@@ -204,7 +215,7 @@ export class SagaWatch {
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
     return (
-      isSharedBooking(booking) || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+      isSharedBooking(booking) || shapesIn(this.#course.plan.sagas).some(({ name: of }) => booking.startsWith(`${of}/`))
     );
   }
 
@@ -256,6 +267,7 @@ export class SagaWatch {
       if (others.length > 1) this.#wrong('G4', `two sagas have the identity of ${label}`);
       this.#course.tally.met('saga: begun');
       this.#checkLock(row);
+      this.#checkBirth(row);
       return;
     }
     for (const part of [
@@ -340,6 +352,7 @@ export class SagaWatch {
     }
     if (stored.isTerminated) this.#checkSentNoMore(turn, bookings);
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
+    this.#noteChildren(row, was, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
       if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings, wasOf);
@@ -388,8 +401,21 @@ export class SagaWatch {
     const shape = this.#shapeOf(row);
     const isAgain = bookings.filter((booking) => booking.undoes === null && booking.step === step).length > 1;
     if (isAgain && shape.written !== 'chain') this.#course.tally.met('saga: a step taken again by its chart');
-    this.#checkWayTo(row, shape, step, subject);
     this.#checkItem(shape, step, subject, bookings);
+    this.#checkEarlier(row, stored, step, subject, bookings, wasOf);
+  }
+
+  /** Everything before it is done. */
+  #checkEarlier(
+    row: KeptSaga,
+    stored: Stored,
+    step: StepPlan | InnerPlan,
+    subject: string,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const shape = this.#shapeOf(row);
+    this.#checkWayTo(row, shape, step, subject);
     for (const earlier of earlierThan(shape, step, row.key)) {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
       const isDone =
@@ -400,6 +426,79 @@ export class SagaWatch {
         (last?.row.state === 'failed' && (earlier.onFailed === 'continue' || this.#of(row).stated.has(earlier.name)));
       if (!isDone) this.#wrong('I10', `${subject} is begun, and ${earlier.name} is ${last?.row.state ?? 'not begun'}`);
     }
+  }
+
+  /** A saga that is a step is begun by the one whose step it is, which has written that first. */
+  #checkBirth(row: KeptSaga): void {
+    const { parent } = storedIn(row);
+    if (parent === null || this.#failovers > 0) return;
+    const outer = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: parent.id }));
+    const isKnown = outer !== undefined && storedIn(outer).entries.some(({ id }) => id === row.id);
+    if (!isKnown) this.#wrong('I5', `${labelOf(row)} is begun, and the saga whose step it is does not know of it`);
+  }
+
+  /** A saga begins one for a step, when what comes before is done; it looks again where one is not there. */
+  #noteChildren(
+    row: KeptSaga,
+    was: Stored | null,
+    stored: Stored,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const { tally } = this.#course;
+    const shape = this.#shapeOf(row);
+    for (const { id, step, child, isLeft: left } of stored.entries) {
+      const inner = innersIn(shape).find(({ name }) => name === step);
+      if (child === null || inner === undefined) continue;
+      const before = was?.entries.find((entry) => entry.id === id);
+      const subject = `${labelOf(row)}/${step}`;
+      if (before === undefined) {
+        tally.met('saga: a step that is a saga');
+        if (was !== null && (was.compensation !== null || was.isTerminated))
+          this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
+        const others = childrenOf(row, this.#data.rows.sagas, step).filter((other) => other.id !== id);
+        const open = others.find(({ state }) => state !== 'compensated' && state !== 'terminated');
+        if (open !== undefined) this.#wrong('I9', `${subject} is begun again, and ${labelOf(open)} is ${open.state}`);
+        this.#checkEarlier(row, stored, inner, subject, bookings, wasOf);
+        continue;
+      }
+      if (before.child?.state === null && child.state !== null && left)
+        tally.met('saga: a child that is there only after its parent has left it');
+      if (before.child?.state !== child.state && child.state === 'compensated' && stored.compensation === null)
+        tally.met('saga: a child takes itself back, and its parent hears of it');
+    }
+  }
+
+  /** A chain goes on past a step that is a saga when that has succeeded, or it need not have. */
+  #checkPassed(row: KeptSaga, { name, onFailed }: InnerPlan, what: string): void {
+    const [child] = childrenOf(row, this.#data.rows.sagas, name);
+    const isRefused = child?.state === 'compensated' || child?.state === 'terminated';
+    const isSpared = onFailed === 'continue' || this.#of(row).stated.has(name);
+    if (child?.state === 'succeeded' || (isRefused && isSpared) || this.#failovers > 0) return;
+    this.#wrong('I10', `${what}, and ${name} is ${child?.state ?? 'not there'}`);
+  }
+
+  /** When a saga is over, so are those that are steps of it, and as it is. */
+  #checkChildren(row: KeptSaga): void {
+    if (this.#failovers > 0) return;
+    for (const inner of innersIn({ parts: takenBy(this.#shapeOf(row), row.key) })) {
+      if (row.state === 'succeeded') this.#checkPassed(row, inner, `${labelOf(row)} has succeeded`);
+      for (const child of childrenOf(row, this.#data.rows.sagas, inner.name)) {
+        const isEnded = child.state === 'terminated' && this.#isEndedByPerson(child);
+        const isSo =
+          row.state === 'compensated' && inner.hasInverse
+            ? child.state === 'compensated' || isEnded
+            : isSagaSettled(child.state);
+        if (!isSo) this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${labelOf(child)} is ${child.state}`);
+      }
+    }
+  }
+
+  #isEndedByPerson(saga: KeptSaga): boolean {
+    return (this.#data.rows.stories.get(keyOf(saga)) ?? []).some(({ body }) => {
+      const { kind, accepted, ofParent } = decode(body) as Said;
+      return kind === 'terminate' && accepted === true && ofParent === undefined;
+    });
   }
 
   /** The items of a list begin in their order, and no more are under way than its author allows. */
@@ -416,11 +515,12 @@ export class SagaWatch {
   }
 
   /** A chain takes the branch that its author chose, sleeps for as long as it says, and waits for what is to be said. */
-  #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan, subject: string): void {
+  #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan | InnerPlan, subject: string): void {
     if (shape.written !== 'chain') return;
     const story = this.#data.rows.stories.get(keyOf(row)) ?? [];
     for (const part of takenBy(shape, row.key)) {
-      if (stepsOf(part).includes(step)) return;
+      if (isIn(part, step)) return;
+      if (part.type === 'inner') this.#checkPassed(row, part, `${subject} is begun`);
       if (part.type === 'wait') {
         const isHeard = heardIn(story).length > 0 || this.#of(row).stated.has(part.name);
         if (part.otherwise !== 'continue' && !isHeard)
@@ -484,6 +584,7 @@ export class SagaWatch {
       isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
     );
     const isPartial = remembered.isTakenBackInPart && stored.compensation?.isPartial === true;
+    if (!isPartial) this.#checkChildrenBefore(row, subject);
     if (open !== undefined && !isPartial) {
       this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
     }
@@ -501,6 +602,17 @@ export class SagaWatch {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
     }
+  }
+
+  /** Nothing is taken back while a step is under way that is a saga; in reverse order also not while that is. */
+  #checkChildrenBefore(row: KeptSaga, subject: string): void {
+    const { compensation } = this.#shapeOf(row);
+    const open = childrenOf(row, this.#data.rows.sagas).find((child) => {
+      const isAsked = storedIn(child).compensation?.cause.code === 'requested';
+      return !isSagaSettled(child.state) && !(isAsked && compensation === 'parallel');
+    });
+    if (open !== undefined && this.#failovers === 0)
+      this.#wrong('I9', `${subject} is begun, and ${labelOf(open)} is ${open.state}`);
   }
 
   /** What takes it back was given up, and can be begun again at a later word: its saga was ended as it stood. */
@@ -580,6 +692,7 @@ export class SagaWatch {
     const open = bookings.find((booking) => !isSettled(booking.row.state));
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
+    this.#checkChildren(row);
     const { pivot } = this.#shapeOf(row);
     const hasJoined = endOfJoinedIn(stored, pivot) === 'succeeded';
     const hasPivoted =
@@ -848,6 +961,7 @@ export class SagaWatch {
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
       isLedOn ||= said.kind === 'signal' && said.accepted === true;
+      if (said.ofParent !== undefined) this.#noteParentsWord(said, row, stored);
       if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, isLedOn, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
@@ -876,6 +990,20 @@ export class SagaWatch {
         tally.met(effect === 'taken-back' ? 'saga: taken back by hand' : 'saga: left standing');
       }
     }
+  }
+
+  /** One that is a step is taken back or cancelled when the saga is that it is a step of. */
+  #noteParentsWord({ kind, accepted }: Said, row: KeptSaga, { parent }: Stored): void {
+    if (accepted !== true) return;
+    const { tally } = this.#course;
+    if (kind === 'cancel') tally.met('saga: a child cancelled by its parent');
+    if (kind === 'terminate') tally.met('saga: a child ended with its parent');
+    if (kind === 'compensate') tally.met('saga: a child taken back with its parent');
+    const outer = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: parent?.id ?? '' }));
+    if (outer === undefined || this.#failovers > 0) return;
+    const { compensation, isTerminated } = storedIn(outer);
+    const isSo = kind === 'terminate' ? isTerminated : compensation !== null;
+    if (!isSo) this.#wrong('I10', `${labelOf(row)} is told to ${kind}, and ${labelOf(outer)} is ${outer.state}`);
   }
 
   #noteTakeBack(accepted: boolean, isEnded: boolean, isLedOn: boolean, row: KeptSaga, stored: Stored): void {
@@ -1080,7 +1208,7 @@ export class SagaWatch {
   }
 
   #shapeOf({ name }: KeptSaga): SagaShape {
-    const shape = this.#course.plan.sagas.shapes.find((one) => one.name === name);
+    const shape = shapesIn(this.#course.plan.sagas).find((one) => one.name === name);
     if (shape === undefined) throw new Error(`${name} is no saga of the plan.`);
     return shape;
   }
@@ -1129,6 +1257,19 @@ export function isBeingTakenBack(saga: KeptSaga): boolean {
 /** The sagas by which one that is to be taken back is held. */
 export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): readonly KeptSaga[] {
   return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
+}
+
+/** Those that are there of the sagas that are steps of one, or one step of it; the one begun last comes first. */
+export function childrenOf(
+  saga: KeptSaga,
+  sagas: ReadonlyMap<string, KeptSaga>,
+  of: string | null = null,
+): readonly KeptSaga[] {
+  const begun = storedIn(saga).entries.filter(({ child, step }) => child !== null && (of === null || step === of));
+  return begun.toReversed().flatMap(({ id }) => {
+    const child = sagas.get(keyOf({ tenant: saga.tenant, id }));
+    return child !== undefined && storedIn(child).parent?.id === saga.id ? [child] : [];
+  });
 }
 
 /** The shared operations that a saga waits for: they may be its own. */
@@ -1233,6 +1374,10 @@ function isLeft({ row }: Booking, { entries }: Stored): boolean {
   return entries.some(({ id, isLeft: left }) => id === row.id && left);
 }
 
+function isIn(part: PartPlan, step: StepPlan | InnerPlan): boolean {
+  return part === step || stepsOf(part).some((one) => one === step);
+}
+
 /** The list that a step is an item of; null: of none. */
 function listOf({ parts }: SagaShape, step: StepPlan): ListPlan | null {
   const list = parts.find((part) => part.type === 'list' && part.items.includes(step));
@@ -1240,23 +1385,30 @@ function listOf({ parts }: SagaShape, step: StepPlan): ListPlan | null {
 }
 
 /** The steps that a chain has done before it begins this one; of a machine by hand nobody but its author knows. */
-function earlierThan(shape: SagaShape, step: StepPlan, key: string): readonly StepPlan[] {
+function earlierThan(shape: SagaShape, step: StepPlan | InnerPlan, key: string): readonly StepPlan[] {
   if (shape.written !== 'chain') return [];
   const earlier: StepPlan[] = [];
   for (const part of takenBy(shape, key)) {
     if (part === step) return earlier;
-    if (part.type === 'wait' || part.type === 'pause') continue;
+    if (part.type === 'wait' || part.type === 'pause' || part.type === 'inner') continue;
     if (part.type === 'step') {
       earlier.push(part);
       continue;
     }
     if (part.type === 'list') {
-      if (part.items.includes(step)) return earlier;
+      if (isIn(part, step)) return earlier;
       earlier.push(...part.items);
       continue;
     }
-    const branch = part.branches.find((steps) => steps.includes(step));
-    if (branch !== undefined) return [...earlier, ...branch.slice(0, branch.indexOf(step))];
+    const branch = part.branches.find((steps) => steps.some((one) => one === step));
+    if (branch !== undefined)
+      return [
+        ...earlier,
+        ...branch.slice(
+          0,
+          branch.findIndex((one) => one === step),
+        ),
+      ];
     earlier.push(...part.branches.flat());
   }
   return earlier;

@@ -20,9 +20,9 @@ import type { Course } from './course.ts';
 import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { outputOf, type Provider } from './provider.ts';
-import { stepsIn } from './saga-plan.ts';
+import { innersIn, type SagaShape, shapesIn, stepsIn } from './saga-plan.ts';
 import { doneByHand, stepOfBooking } from './saga-shop.ts';
-import { isBeingTakenBack, isCrosswise, meetsOther, waitsInVain } from './saga-watch.ts';
+import { childrenOf, isBeingTakenBack, isCrosswise, meetsOther, waitsInVain } from './saga-watch.ts';
 import { subjectOfRow } from './watch.ts';
 
 export class Persons {
@@ -128,7 +128,7 @@ export class Persons {
     for (const { reason, ...read } of sagas) {
       const saga = this.#database.rows.sagas.get(keyOf(read));
       if (saga === undefined || reason !== 'step-failed') continue;
-      const shape = this.#course.plan.sagas.shapes.find(({ name }) => name === saga.name);
+      const shape = shapesIn(this.#course.plan.sagas).find(({ name }) => name === saga.name);
       const waiting = shape === undefined ? [] : stepsIn(shape).filter(({ onFailed }) => onFailed === 'escalate');
       const last = new Map(this.#database.operationsOf(saga).map((row) => [stepOfBooking(subjectOfRow(row)), row]));
       const refused = waiting.flatMap(({ name: step }) => {
@@ -136,6 +136,7 @@ export class Persons {
         return row?.state === 'failed' ? [{ row, step }] : [];
       });
       this.#decideWaits(process, saga);
+      if (shape !== undefined) this.#decideInner(process, saga, shape);
       const asked = refused[chance.below(refused.length)];
       if (asked === undefined || this.#mayStillArrive(subjectOfRow(asked.row))) continue;
       const { step } = asked;
@@ -148,6 +149,23 @@ export class Persons {
         })
         .catch((error: unknown) => this.#failed('resolveStep', error));
     }
+  }
+
+  /** What a step that is a saga did not do is done by hand. */
+  #decideInner(process: Process, saga: KeptSaga, shape: SagaShape): void {
+    const { sagas } = this.#database.rows;
+    const inner = innersIn(shape).find(({ onFailed, name }) => {
+      const [state] = childrenOf(saga, sagas, name).map((child) => child.state);
+      return onFailed === 'escalate' && (state === 'compensated' || state === 'terminated');
+    });
+    if (inner === undefined) return;
+    const { name: step } = inner;
+    this.#course.tell('person', `decides ${step} of ${saga.name}/${saga.key}: done by hand`);
+    process.orchestrator.operator
+      .resolveStep(saga.id, succeeded(doneByHand(step)), {
+        ...{ tenant: saga.tenant, step, by: 'the person on call', evidence: 'its history', within: 3_000 },
+      })
+      .catch((error: unknown) => this.#failed('resolveStep', error));
   }
 
   /** Nothing was said after the pivot: a person says it instead, or has it waited for again. */

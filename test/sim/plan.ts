@@ -8,6 +8,7 @@
 import { type Chance, seeded } from './chance.ts';
 import { calm, type Fault, faults } from './faults.ts';
 import { wordy } from './wordy-plan.ts';
+import { composed } from './composed-plan.ts';
 import { later } from './later-plan.ts';
 import { drawnSagas, type SagasPlan, sagasOf } from './saga-plan.ts';
 
@@ -82,7 +83,7 @@ export const SAGAS_EACH = 8;
 /** Draws the plan of a seed. The same seed gives the same plan. */
 export function planOf(seed: number, cast: Cast = 'all'): Plan {
   const plan = planOfAll(seed);
-  return wordy(later(cast === 'all' ? plan : sagasOnly(plan), promisedBy));
+  return composed(wordy(later(cast === 'all' ? plan : sagasOnly(plan), promisedBy)));
 }
 
 function sagasOnly(plan: Plan): Plan {

@@ -48,7 +48,25 @@ export interface ChoicePlan {
   readonly branches: readonly (readonly StepPlan[])[];
 }
 
-export type PartPlan = StepPlan | ParallelPlan | PausePlan | WaitPlan | ChoicePlan;
+/** It does one thing for each of a list, which may have nothing in it. */
+export interface ListPlan {
+  readonly type: 'list';
+  readonly name: string;
+  /** What is done for each. */
+  readonly each: StepPlan;
+  /** Each is a step of its own, named as people name it: by its place in the list. */
+  readonly items: readonly StepPlan[];
+  /** How many are under way at once; null: all. */
+  readonly concurrency: number | null;
+}
+
+/** A step that is a saga of its own. */
+export interface InnerPlan extends Pick<StepPlan, 'name' | 'hasInverse' | 'onFailed'> {
+  readonly type: 'inner';
+  readonly shape: SagaShape;
+}
+
+export type PartPlan = StepPlan | ParallelPlan | PausePlan | WaitPlan | ChoicePlan | ListPlan | InnerPlan;
 
 /** How the flow is written: with the builder, or as a machine by hand, of one of these kinds. */
 export const writings = ['race', 'again', 'beside'] as const;
@@ -301,9 +319,34 @@ function stepOf(name: string, onFailed: StepPlan['onFailed'], actions: Some<stri
   return { type: 'step', name, action: chance.oneOf(actions), hasInverse, onFailed };
 }
 
-/** Every step of a shape, in the order in which it is written. */
+/** Every step of a shape that is an operation, in the order in which it is written. */
 export function stepsIn({ parts }: Pick<SagaShape, 'parts'>): readonly StepPlan[] {
-  return parts.flatMap((part) => ('branches' in part ? part.branches.flat() : part.type === 'step' ? [part] : []));
+  return parts.flatMap(stepsOf);
+}
+
+/** Every shape, with those of the sagas that are steps. */
+export function shapesIn({ shapes }: Pick<SagasPlan, 'shapes'>): readonly SagaShape[] {
+  return shapes.flatMap((shape) => [shape, ...shapesIn({ shapes: innersIn(shape).map((inner) => inner.shape) })]);
+}
+
+/** The steps of a shape that are sagas. */
+export function innersIn({ parts }: Pick<SagaShape, 'parts'>): readonly InnerPlan[] {
+  return parts.filter((part) => part.type === 'inner');
+}
+
+/** Every operation that a part is, or has in it; what a saga in it does is that one's own. */
+export function stepsOf(part: PartPlan): readonly StepPlan[] {
+  switch (part.type) {
+    case 'step':
+      return [part];
+    case 'list':
+      return part.items;
+    case 'parallel':
+    case 'choice':
+      return part.branches.flat();
+    default:
+      return [];
+  }
 }
 
 /** Which branch a saga of this key takes. */

@@ -11,6 +11,7 @@ import {
   type BrokenAt,
   inverseOf,
   isShared,
+  type ListPlan,
   meansOtherwise,
   pickedIn,
   sharedActions,
@@ -90,7 +91,15 @@ export const OTHER_AMOUNT = 1_400n;
 /** What a step books is called so at its provider: no two steps of two sagas share a name, except of what they share. */
 export function bookingName(sagaName: string, key: string, step: string): string {
   if (isShared(step)) return sharedBookingOf(step);
-  return `${sagaName}/${key}/${step}`;
+  return `${sagaName}/${orderOfKey(key)}/${step}`;
+}
+
+/** What a saga of this key was given as its order: one that is a step has a key of its saga, of that one's and its name. */
+function orderOfKey(key: string): string {
+  if (!key.startsWith('[')) return key;
+  // Made by the library for a step.
+  const [saga, outer, step] = JSON.parse(key) as readonly [string, string, string];
+  return bookingName(saga, outer, step);
 }
 
 /** The step of a booking, by the name of it or its subject. */
@@ -139,12 +148,19 @@ export const agreed = signal('agreed', { payload: typed<{ readonly by: string }>
 
 /** The verbs without their types: what is drawn has none. */
 interface Verbs {
-  step(name: string, operation: Operation, input: (known: Known) => Order, options?: object): Verbs;
+  step(name: string, target: Operation | Saga, input: (known: Known) => Order, options?: object): Verbs;
   pivot(name: string, operation: Operation, input: (known: Known) => Order): Verbs;
   parallel(name: string, branches: Branches): Verbs;
   choose(name: string, pick: (known: Known) => string, branches: Branches): Verbs;
   sleep(name: string, pause: number | { readonly until: Date }): Verbs;
   waitFor(name: string, signal: Signal, options: { readonly within: number; readonly otherwise: string }): Verbs;
+  forEach(
+    name: string,
+    items: () => readonly unknown[],
+    operation: Operation,
+    input: (known: Known) => Order,
+    options?: object,
+  ): Verbs;
 }
 
 function optionsOf({ withinMs, compensation, isLocked }: SagaShape) {
@@ -159,9 +175,15 @@ function optionsOf({ withinMs, compensation, isLocked }: SagaShape) {
 
 function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, isBroken: IsBroken): Saga {
   const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
-  const step = (verbs: Verbs, { name, action, hasInverse, onFailed }: StepPlan, isForward: boolean): Verbs => {
-    const way = isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
-    return verbs.step(name, operationOf(action), bookingOf(shape, name, isBroken), way);
+  const wayOf = ({ hasInverse, onFailed }: Pick<StepPlan, 'hasInverse' | 'onFailed'>, isForward: boolean) =>
+    isForward ? { onFailed } : hasInverse ? {} : { compensate: { none: 'nobody minds' } };
+  const step = (verbs: Verbs, one: StepPlan, isForward: boolean): Verbs =>
+    verbs.step(one.name, operationOf(one.action), bookingOf(shape, one.name, isBroken), wayOf(one, isForward));
+  const list = (verbs: Verbs, part: ListPlan, isForward: boolean): Verbs => {
+    const { name, items, concurrency, each } = part;
+    const input = ({ item, index: _, ...seen }: Known) => bookingOf(shape, String(item), isBroken)(seen);
+    const options = { ...wayOf(each, isForward), ...(concurrency === null ? {} : { concurrency }) };
+    return verbs.forEach(name, () => items.map((one) => one.name), operationOf(each.action), input, options);
   };
   // The builder's types grow with each literal verb, and these are drawn.
   let verbs = saga(shape.name, optionsOf(shape)) as unknown as Verbs;
@@ -171,6 +193,11 @@ function chainOf(shape: SagaShape, operationOf: (action: string) => Operation, i
       verbs = verbs.waitFor(part.name, agreed, { within: part.withinMs, otherwise: part.otherwise });
     } else if (part.type === 'pause') {
       verbs = verbs.sleep(part.name, part.isUntil ? { until: new Date(endsAt(part.ms)) } : part.ms);
+    } else if (part.type === 'list') {
+      verbs = list(verbs, part, isForward);
+    } else if (part.type === 'inner') {
+      const inside = chainOf(part.shape, operationOf, isBroken);
+      verbs = verbs.step(part.name, inside, bookingOf(shape, part.name, isBroken), wayOf(part, isForward));
     } else if (part.type === 'step') {
       verbs =
         part.name === shape.pivot
@@ -208,9 +235,9 @@ function bookingOf(shape: SagaShape, step: string, isBroken: IsBroken): (known: 
     if (isShared(step)) return sharedOrder(order.tenant, step, order.order);
     const unkept = isUnkept ? { placed: NEVER_KEPT as unknown as Date } : {};
     // What a person stated in the place of an output looks like one; who has agreed has no receipt.
-    const receipts = Object.values(outputs).flatMap(
-      (output) => (output as Partial<Charged> | undefined)?.receipt ?? [],
-    );
+    const receipts = Object.values(outputs)
+      .flat()
+      .flatMap((output) => (output as Partial<Charged> | undefined)?.receipt ?? []);
     return { ...order, order: bookingName(name, order.order, step), note: receipts.join(' ') || undefined, ...unkept };
   };
 }

@@ -7,6 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
+import { itemOf } from '../../src/define/saga-names.ts';
 import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
@@ -18,12 +19,18 @@ import type { Database } from './database.ts';
 import type { Process } from './process.ts';
 import { type Effect, outputOf, type Provider } from './provider.ts';
 import {
+  type InnerPlan,
+  innersIn,
   isShared,
+  type ListPlan,
   meansOtherwise,
+  type PartPlan,
   type SagaShape,
+  shapesIn,
   SHARED,
   type StepPlan,
   stepsIn,
+  stepsOf,
   takenBy,
   type Word,
 } from './saga-plan.ts';
@@ -66,6 +73,8 @@ interface Entry {
   readonly actor: (Actor & { readonly id: string }) | null;
   /** How the operation of another ended that it has joined. */
   readonly endOfJoined: 'succeeded' | 'failed' | null;
+  /** Of a step that is a saga: what was last seen of it. */
+  readonly child: { readonly state: KeptSaga['state'] | null } | null;
 }
 
 /** As much of a saga's snapshot as is read here. */
@@ -76,6 +85,8 @@ interface Stored {
   } | null;
   readonly asked: 'cancelled' | 'timed-out' | null;
   readonly isTerminated: boolean;
+  /** The saga whose step it is. */
+  readonly parent: { readonly id: string; readonly step: string } | null;
   readonly entries: readonly Entry[];
   readonly heldBy: readonly string[];
   readonly fault: { readonly times: number } | null;
@@ -116,6 +127,9 @@ interface Said {
   readonly effect?: string;
   readonly event?: { readonly type: string };
   readonly eventId?: string;
+  readonly by?: string;
+  /** The saga that says it to one that is its step. */
+  readonly ofParent?: { readonly id: string };
   /** Of an event: it waits, or what else became of it. */
   readonly kept?: boolean;
   readonly state?: string;
@@ -201,7 +215,7 @@ export class SagaWatch {
   isBooking(name: string): boolean {
     const booking = undoneBy(name) ?? name;
     return (
-      isSharedBooking(booking) || this.#course.plan.sagas.shapes.some(({ name: of }) => booking.startsWith(`${of}/`))
+      isSharedBooking(booking) || shapesIn(this.#course.plan.sagas).some(({ name: of }) => booking.startsWith(`${of}/`))
     );
   }
 
@@ -253,6 +267,7 @@ export class SagaWatch {
       if (others.length > 1) this.#wrong('G4', `two sagas have the identity of ${label}`);
       this.#course.tally.met('saga: begun');
       this.#checkLock(row);
+      this.#checkBirth(row);
       return;
     }
     for (const part of [
@@ -337,6 +352,7 @@ export class SagaWatch {
     }
     if (stored.isTerminated) this.#checkSentNoMore(turn, bookings);
     this.#noteWords(turn, was, row, stored, bookings, wasOf);
+    this.#noteChildren(row, was, stored, bookings, wasOf);
     for (const booking of changed) {
       if (wasOf(booking) !== null) continue;
       if (booking.undoes === null) this.#stepBegun(row, was, stored, booking, bookings, wasOf);
@@ -385,6 +401,20 @@ export class SagaWatch {
     const shape = this.#shapeOf(row);
     const isAgain = bookings.filter((booking) => booking.undoes === null && booking.step === step).length > 1;
     if (isAgain && shape.written !== 'chain') this.#course.tally.met('saga: a step taken again by its chart');
+    this.#checkItem(shape, step, subject, bookings);
+    this.#checkEarlier(row, stored, step, subject, bookings, wasOf);
+  }
+
+  /** Everything before it is done. */
+  #checkEarlier(
+    row: KeptSaga,
+    stored: Stored,
+    step: StepPlan | InnerPlan,
+    subject: string,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const shape = this.#shapeOf(row);
     this.#checkWayTo(row, shape, step, subject);
     for (const earlier of earlierThan(shape, step, row.key)) {
       const last = bookings.findLast((booking) => booking.undoes === null && booking.step === earlier);
@@ -398,12 +428,99 @@ export class SagaWatch {
     }
   }
 
+  /** A saga that is a step is begun by the one whose step it is, which has written that first. */
+  #checkBirth(row: KeptSaga): void {
+    const { parent } = storedIn(row);
+    if (parent === null || this.#failovers > 0) return;
+    const outer = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: parent.id }));
+    const isKnown = outer !== undefined && storedIn(outer).entries.some(({ id }) => id === row.id);
+    if (!isKnown) this.#wrong('I5', `${labelOf(row)} is begun, and the saga whose step it is does not know of it`);
+  }
+
+  /** A saga begins one for a step, when what comes before is done; it looks again where one is not there. */
+  #noteChildren(
+    row: KeptSaga,
+    was: Stored | null,
+    stored: Stored,
+    bookings: readonly Booking[],
+    wasOf: (booking: Booking) => Kept | null,
+  ): void {
+    const { tally } = this.#course;
+    const shape = this.#shapeOf(row);
+    for (const { id, step, child, isLeft: left } of stored.entries) {
+      const inner = innersIn(shape).find(({ name }) => name === step);
+      if (child === null || inner === undefined) continue;
+      const before = was?.entries.find((entry) => entry.id === id);
+      const subject = `${labelOf(row)}/${step}`;
+      if (before === undefined) {
+        tally.met('saga: a step that is a saga');
+        if (was !== null && (was.compensation !== null || was.isTerminated))
+          this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
+        const others = childrenOf(row, this.#data.rows.sagas, step).filter((other) => other.id !== id);
+        const open = others.find(({ state }) => state !== 'compensated' && state !== 'terminated');
+        if (open !== undefined) this.#wrong('I9', `${subject} is begun again, and ${labelOf(open)} is ${open.state}`);
+        this.#checkEarlier(row, stored, inner, subject, bookings, wasOf);
+        continue;
+      }
+      if (before.child?.state === null && child.state !== null && left)
+        tally.met('saga: a child that is there only after its parent has left it');
+      if (before.child?.state !== child.state && child.state === 'compensated' && stored.compensation === null)
+        tally.met('saga: a child takes itself back, and its parent hears of it');
+    }
+  }
+
+  /** A chain goes on past a step that is a saga when that has succeeded, or it need not have. */
+  #checkPassed(row: KeptSaga, { name, onFailed }: InnerPlan, what: string): void {
+    const [child] = childrenOf(row, this.#data.rows.sagas, name);
+    const isRefused = child?.state === 'compensated' || child?.state === 'terminated';
+    const isSpared = onFailed === 'continue' || this.#of(row).stated.has(name);
+    if (child?.state === 'succeeded' || (isRefused && isSpared) || this.#failovers > 0) return;
+    this.#wrong('I10', `${what}, and ${name} is ${child?.state ?? 'not there'}`);
+  }
+
+  /** When a saga is over, so are those that are steps of it, and as it is. */
+  #checkChildren(row: KeptSaga): void {
+    if (this.#failovers > 0) return;
+    for (const inner of innersIn({ parts: takenBy(this.#shapeOf(row), row.key) })) {
+      if (row.state === 'succeeded') this.#checkPassed(row, inner, `${labelOf(row)} has succeeded`);
+      for (const child of childrenOf(row, this.#data.rows.sagas, inner.name)) {
+        const isEnded = child.state === 'terminated' && this.#isEndedByPerson(child);
+        const isSo =
+          row.state === 'compensated' && inner.hasInverse
+            ? child.state === 'compensated' || isEnded
+            : isSagaSettled(child.state);
+        if (!isSo) this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${labelOf(child)} is ${child.state}`);
+      }
+    }
+  }
+
+  #isEndedByPerson(saga: KeptSaga): boolean {
+    return (this.#data.rows.stories.get(keyOf(saga)) ?? []).some(({ body }) => {
+      const { kind, accepted, ofParent } = decode(body) as Said;
+      return kind === 'terminate' && accepted === true && ofParent === undefined;
+    });
+  }
+
+  /** The items of a list begin in their order, and no more are under way than its author allows. */
+  #checkItem(shape: SagaShape, step: StepPlan, subject: string, bookings: readonly Booking[]): void {
+    const list = listOf(shape, step);
+    if (list === null) return;
+    const last = list.items.map((item) => bookings.findLast((one) => one.undoes === null && one.step === item));
+    const before = last.slice(0, list.items.indexOf(step));
+    if (before.includes(undefined)) this.#wrong('I10', `${subject} is begun before others of its list`);
+    const open = last.filter((one) => one !== undefined && !hasEnded(one)).length;
+    const atMost = list.concurrency ?? list.items.length;
+    if (open > atMost) this.#wrong('I10', `${subject} is begun, and ${open} of ${list.name} are under way at once`);
+    if (open === atMost && last.includes(undefined)) this.#course.tally.met('saga: items wait for their turn');
+  }
+
   /** A chain takes the branch that its author chose, sleeps for as long as it says, and waits for what is to be said. */
-  #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan, subject: string): void {
+  #checkWayTo(row: KeptSaga, shape: SagaShape, step: StepPlan | InnerPlan, subject: string): void {
     if (shape.written !== 'chain') return;
     const story = this.#data.rows.stories.get(keyOf(row)) ?? [];
     for (const part of takenBy(shape, row.key)) {
-      if (part === step || (part.type === 'parallel' && part.branches.flat().includes(step))) return;
+      if (isIn(part, step)) return;
+      if (part.type === 'inner') this.#checkPassed(row, part, `${subject} is begun`);
       if (part.type === 'wait') {
         const isHeard = heardIn(story).length > 0 || this.#of(row).stated.has(part.name);
         if (part.otherwise !== 'continue' && !isHeard)
@@ -467,6 +584,7 @@ export class SagaWatch {
       isOpen({ row: { state }, begun: remembered.begun.has(other.subject) }),
     );
     const isPartial = remembered.isTakenBackInPart && stored.compensation?.isPartial === true;
+    if (!isPartial) this.#checkChildrenBefore(row, subject);
     if (open !== undefined && !isPartial) {
       this.#wrong('I9', `${subject} is begun, and ${open.subject} is ${open.row.state}`);
     }
@@ -484,6 +602,17 @@ export class SagaWatch {
         this.#wrong('I9', `${subject} comes before what takes back ${other.subject}, which settled later`);
       }
     }
+  }
+
+  /** Nothing is taken back while a step is under way that is a saga; in reverse order also not while that is. */
+  #checkChildrenBefore(row: KeptSaga, subject: string): void {
+    const { compensation } = this.#shapeOf(row);
+    const open = childrenOf(row, this.#data.rows.sagas).find((child) => {
+      const isAsked = storedIn(child).compensation?.cause.code === 'requested';
+      return !isSagaSettled(child.state) && !(isAsked && compensation === 'parallel');
+    });
+    if (open !== undefined && this.#failovers === 0)
+      this.#wrong('I9', `${subject} is begun, and ${labelOf(open)} is ${open.state}`);
   }
 
   /** What takes it back was given up, and can be begun again at a later word: its saga was ended as it stood. */
@@ -563,6 +692,7 @@ export class SagaWatch {
     const open = bookings.find((booking) => !isSettled(booking.row.state));
     if (open !== undefined)
       this.#wrong('I10', `${labelOf(row)} is ${row.state}, and ${open.subject} is ${open.row.state}`);
+    this.#checkChildren(row);
     const { pivot } = this.#shapeOf(row);
     const hasJoined = endOfJoinedIn(stored, pivot) === 'succeeded';
     const hasPivoted =
@@ -757,7 +887,7 @@ export class SagaWatch {
     if (result.status !== 'succeeded' || shape.written !== 'chain') return;
     // A chain's output is the record of the outputs of its steps.
     const outputs = result.output as Readonly<Record<string, unknown>>;
-    for (const [step, output] of Object.entries(outputs)) {
+    for (const [step, output] of Object.entries(outputs).flatMap(([name, each]) => this.#outputsIn(row, name, each))) {
       const effects = this.#effectsOf(row, step);
       const [effect] = effects;
       if (effect === undefined || effects.length > 1) continue;
@@ -767,6 +897,19 @@ export class SagaWatch {
         this.#wrong('I16', `the output of ${step} of ${labelOf(row)} is not what its provider said`);
       }
     }
+  }
+
+  /** What each step brought, with those of a list by their place in it; nothing of one that was refused. */
+  #outputsIn(row: KeptSaga, name: string, output: unknown): readonly (readonly [string, unknown])[] {
+    const list = this.#shapeOf(row).parts.find((part) => part.type === 'list' && part.name === name);
+    if (list?.type !== 'list') return [[name, output]];
+    if (!Array.isArray(output) || output.length !== list.items.length) {
+      this.#wrong('I16', `${labelOf(row)} has another number of outputs for ${name} than it has items`);
+      return [];
+    }
+    // Made by the chart, of what its items brought.
+    const brought = output as readonly unknown[];
+    return list.items.flatMap((item, at) => (brought[at] === undefined ? [] : [[item.name, brought[at]] as const]));
   }
 
   #effectsOf({ tenant, name, key }: KeptSaga, step: string): readonly Effect[] {
@@ -818,6 +961,7 @@ export class SagaWatch {
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
       isLedOn ||= said.kind === 'signal' && said.accepted === true;
+      if (said.ofParent !== undefined) this.#noteParentsWord(said, row, stored);
       if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, isLedOn, row, stored);
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
@@ -831,7 +975,11 @@ export class SagaWatch {
       if (stated.outcome?.type === 'succeeded') {
         remembered.stated.add(stated.step ?? '');
         tally.met('saga: a person stated what a step brought');
-      } else tally.met('saga: a step taken again at a person’s word');
+        if (itemOf(stated.step ?? '') !== null) tally.met('saga: a person stated what an item brought');
+      } else {
+        tally.met('saga: a step taken again at a person’s word');
+        if (itemOf(stated.step ?? '') !== null) tally.met('saga: an item taken again at a person’s word');
+      }
     }
     for (const { id, records } of turn.operations) {
       for (const { body } of records) {
@@ -842,6 +990,20 @@ export class SagaWatch {
         tally.met(effect === 'taken-back' ? 'saga: taken back by hand' : 'saga: left standing');
       }
     }
+  }
+
+  /** One that is a step is taken back or cancelled when the saga is that it is a step of. */
+  #noteParentsWord({ kind, accepted }: Said, row: KeptSaga, { parent }: Stored): void {
+    if (accepted !== true) return;
+    const { tally } = this.#course;
+    if (kind === 'cancel') tally.met('saga: a child cancelled by its parent');
+    if (kind === 'terminate') tally.met('saga: a child ended with its parent');
+    if (kind === 'compensate') tally.met('saga: a child taken back with its parent');
+    const outer = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: parent?.id ?? '' }));
+    if (outer === undefined || this.#failovers > 0) return;
+    const { compensation, isTerminated } = storedIn(outer);
+    const isSo = kind === 'terminate' ? isTerminated : compensation !== null;
+    if (!isSo) this.#wrong('I10', `${labelOf(row)} is told to ${kind}, and ${labelOf(outer)} is ${outer.state}`);
   }
 
   #noteTakeBack(accepted: boolean, isEnded: boolean, isLedOn: boolean, row: KeptSaga, stored: Stored): void {
@@ -934,6 +1096,7 @@ export class SagaWatch {
     if (before?.reason === 'joined' && row.state === 'compensating') tally.met('saga: held no more');
     if (before?.state === row.state) return;
     if (isSagaSettled(row.state) || row.state === 'escalated') tally.met(`saga: ${row.state}`);
+    if (isSagaSettled(row.state)) this.#noteLists(row, stored, bookings);
     if (row.state === 'escalated' && row.reason === 'step-failed') {
       const isOfWait = waitsInVain(row).length > 0;
       tally.met(
@@ -945,6 +1108,23 @@ export class SagaWatch {
     const isSound = this.#course.plan.sagas.brokenAt === null && !meetsOther(row, this.#data.rows);
     if (row.state === 'escalated' && row.reason === 'definition-fault' && isSound) {
       this.#wrong('I10', `${labelOf(row)} is said to be at fault, and its definition is sound`);
+    }
+  }
+
+  #noteLists(row: KeptSaga, { compensation }: Stored, bookings: readonly Booking[]): void {
+    const { tally } = this.#course;
+    for (const part of this.#shapeOf(row).parts) {
+      if (part.type !== 'list') continue;
+      const states = part.items.flatMap(
+        (item) => bookings.findLast(({ step, undoes }) => undoes === null && step === item)?.row.state ?? [],
+      );
+      const isRefused = states.includes('failed');
+      const isTheCause = compensation?.cause.step === part.name;
+      if (row.state === 'succeeded' && part.items.length === 0) tally.met('saga: a list of nothing');
+      if (row.state === 'succeeded' && isRefused && part.each.onFailed === 'continue')
+        tally.met('saga: an item refused, and the saga goes on without it');
+      if (row.state === 'compensated' && isRefused && isTheCause && states.includes('compensated'))
+        tally.met('saga: an item refused, and others of its list taken back');
     }
   }
 
@@ -1028,7 +1208,7 @@ export class SagaWatch {
   }
 
   #shapeOf({ name }: KeptSaga): SagaShape {
-    const shape = this.#course.plan.sagas.shapes.find((one) => one.name === name);
+    const shape = shapesIn(this.#course.plan.sagas).find((one) => one.name === name);
     if (shape === undefined) throw new Error(`${name} is no saga of the plan.`);
     return shape;
   }
@@ -1077,6 +1257,19 @@ export function isBeingTakenBack(saga: KeptSaga): boolean {
 /** The sagas by which one that is to be taken back is held. */
 export function holdersOf(saga: KeptSaga, sagas: ReadonlyMap<string, KeptSaga>): readonly KeptSaga[] {
   return storedIn(saga).heldBy.flatMap((id) => sagas.get(keyOf({ tenant: saga.tenant, id })) ?? []);
+}
+
+/** Those that are there of the sagas that are steps of one, or one step of it; the one begun last comes first. */
+export function childrenOf(
+  saga: KeptSaga,
+  sagas: ReadonlyMap<string, KeptSaga>,
+  of: string | null = null,
+): readonly KeptSaga[] {
+  const begun = storedIn(saga).entries.filter(({ child, step }) => child !== null && (of === null || step === of));
+  return begun.toReversed().flatMap(({ id }) => {
+    const child = sagas.get(keyOf({ tenant: saga.tenant, id }));
+    return child !== undefined && storedIn(child).parent?.id === saga.id ? [child] : [];
+  });
 }
 
 /** The shared operations that a saga waits for: they may be its own. */
@@ -1181,19 +1374,41 @@ function isLeft({ row }: Booking, { entries }: Stored): boolean {
   return entries.some(({ id, isLeft: left }) => id === row.id && left);
 }
 
+function isIn(part: PartPlan, step: StepPlan | InnerPlan): boolean {
+  return part === step || stepsOf(part).some((one) => one === step);
+}
+
+/** The list that a step is an item of; null: of none. */
+function listOf({ parts }: SagaShape, step: StepPlan): ListPlan | null {
+  const list = parts.find((part) => part.type === 'list' && part.items.includes(step));
+  return list?.type === 'list' ? list : null;
+}
+
 /** The steps that a chain has done before it begins this one; of a machine by hand nobody but its author knows. */
-function earlierThan(shape: SagaShape, step: StepPlan, key: string): readonly StepPlan[] {
+function earlierThan(shape: SagaShape, step: StepPlan | InnerPlan, key: string): readonly StepPlan[] {
   if (shape.written !== 'chain') return [];
   const earlier: StepPlan[] = [];
   for (const part of takenBy(shape, key)) {
     if (part === step) return earlier;
-    if (part.type === 'wait' || part.type === 'pause') continue;
+    if (part.type === 'wait' || part.type === 'pause' || part.type === 'inner') continue;
     if (part.type === 'step') {
       earlier.push(part);
       continue;
     }
-    const branch = part.branches.find((steps) => steps.includes(step));
-    if (branch !== undefined) return [...earlier, ...branch.slice(0, branch.indexOf(step))];
+    if (part.type === 'list') {
+      if (isIn(part, step)) return earlier;
+      earlier.push(...part.items);
+      continue;
+    }
+    const branch = part.branches.find((steps) => steps.some((one) => one === step));
+    if (branch !== undefined)
+      return [
+        ...earlier,
+        ...branch.slice(
+          0,
+          branch.findIndex((one) => one === step),
+        ),
+      ];
     earlier.push(...part.branches.flat());
   }
   return earlier;

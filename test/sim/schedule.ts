@@ -16,9 +16,9 @@ import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
 import { type Cast, type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
-import { inverseOf, SHARED, sharedActionOf, stepsIn } from './saga-plan.ts';
+import { inverseOf, type SagaShape, shapesIn, SHARED, sharedActionOf, stepsIn } from './saga-plan.ts';
 import { sharedBookingOf } from './saga-shop.ts';
-import { holdersOf, joinedBy, labelOf, meetsOther } from './saga-watch.ts';
+import { childrenOf, holdersOf, joinedBy, labelOf, meetsOther } from './saga-watch.ts';
 import type { Tally } from './tally.ts';
 import { subjectOfRow, Watch } from './watch.ts';
 import { startWeather } from './weather.ts';
@@ -217,10 +217,11 @@ function* unsettled({ rows }: Database): Generator<Kept | KeptSaga> {
   }
 }
 
-/** It has joined what waits for a person, and nothing of its own is under way. */
-function waitsForAnother(saga: KeptSaga, { operations }: Database['rows']): boolean {
+/** It has joined what waits for a person, or a step of it does that is a saga, and nothing of its own is under way. */
+function waitsForAnother(saga: KeptSaga, { operations, sagas }: Database['rows']): boolean {
   const own = [...operations.values()].filter((row) => row.tenant === saga.tenant && row.saga === saga.id);
   const isOver = own.every(({ state }) => isSettled(state) || state === 'escalated');
+  if (isOver && childrenOf(saga, sagas).some(({ state }) => state === 'escalated')) return true;
   return (
     isOver && joinedBy(saga).some((id) => operations.get(keyOf({ tenant: saga.tenant, id }))?.state === 'escalated')
   );
@@ -266,7 +267,8 @@ function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number
   const takes = ({ timeoutMs, sendWithinMs, attempts, lookup }: Promised) =>
     (attempts + 2) * (timeoutMs + sendWithinMs + 30_000 + sweepEveryMs) + 3 * (lookup?.giveUpAfterMs ?? 0);
   // One step of a saga after the other, and then what takes them back.
-  const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsIn(shape).length));
+  const stepsOfAll = (shape: SagaShape) => shapesIn({ shapes: [shape] }).flatMap(stepsIn).length;
+  const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsOfAll(shape)));
   const longest = Math.max(...promised.map(takes), steps * Math.max(0, ...sagas.promised.map(takes)));
   const pausesMs = sagas.brokenAt === null ? 0 : FAULT_PAUSES_MS;
   return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000 + pausesMs;

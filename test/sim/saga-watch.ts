@@ -89,6 +89,7 @@ interface Stored {
   readonly parent: { readonly id: string; readonly step: string } | null;
   readonly entries: readonly Entry[];
   readonly heldBy: readonly string[];
+  readonly kept: readonly { readonly name: string; readonly eventId: string }[];
   readonly fault: { readonly times: number } | null;
   readonly chart: {
     readonly value: unknown;
@@ -109,6 +110,8 @@ interface Remembered {
   readonly stated: Set<string>;
   /** A person has said that what it did is to be taken back, after it had settled. */
   isTakenBackAtWord: boolean;
+  /** A person has ended it as it stood. */
+  isEnded: boolean;
   /** A person has said not to wait for what is in doubt. */
   isTakenBackInPart: boolean;
   /** Callers were told that it will be taken back; `withPivot`: while it was open whether the pivot succeeds. */
@@ -575,7 +578,8 @@ export class SagaWatch {
     }
     this.#checkJoiners(original.row);
     if (remembered.begun.has(original.subject)) this.#wrong('I9', `${original.subject} is taken back again`);
-    if (stored.isTerminated) this.#wrong('I9', `${subject} is begun, and its saga was terminated`);
+    const isEnded = stored.isTerminated || (remembered.isEnded && !remembered.isTakenBackAtWord);
+    if (isEnded) this.#wrong('I9', `${subject} is begun, and its saga was terminated`);
     // What a chart by hand has left helps nobody, whatever becomes of the rest.
     if (stored.compensation === null && isLeft(original, stored)) return;
     if (stored.compensation === null) this.#wrong('I9', `${subject} is begun, and nothing is to be taken back`);
@@ -765,11 +769,26 @@ export class SagaWatch {
       else if (type === 'noted') expected.push(eventId);
       else tally.met(`saga: ${type} from outside`);
     }
+    this.#checkKept(row, stored);
     const heard = heardIn(this.#data.rows.stories.get(keyOf(row)) ?? []);
     if (new Set(heard).size !== heard.length) this.#wrong('I12', `${labelOf(row)} has heard ${heard.join(', ')}`);
     const words = stored.chart.context.words ?? [];
     if (isDeepStrictEqual(words, expected)) return;
     this.#wrong('I12', `${labelOf(row)} has noted ${words.join(', ')}, and was given ${expected.join(', ')}`);
+  }
+
+  /** What was said to it waits to be heard, is kept with it, or has an end that its sender can ask for. */
+  #checkKept(row: KeptSaga, { kept }: Stored): void {
+    const { signals, handovers } = this.#data.rows;
+    for (const { id, tenant, name, eventId, state } of signals.values()) {
+      if (id !== row.id || tenant !== row.tenant) continue;
+      const isWaiting = [...handovers.values()].some(
+        ({ handover }) => keyOf(handover) === keyOf(row) && (handover.body as Said).eventId === eventId,
+      );
+      const isKept = kept.some((signal) => signal.name === name && signal.eventId === eventId);
+      const isSo = state === 'new' ? isWaiting : isKept === (state === 'kept');
+      if (!isSo) this.#wrong('I12', `${eventId} to ${labelOf(row)} is ${state}, and the saga does not know it so`);
+    }
   }
 
   /** A caller was told that its event was taken. */
@@ -966,6 +985,7 @@ export class SagaWatch {
       if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         isEnded = true;
+        remembered.isEnded = true;
         if (bookings.some((booking) => isSent(wasOf(booking)))) {
           tally.met('saga: terminated while something is under way');
         }
@@ -1182,6 +1202,7 @@ export class SagaWatch {
     remembered.stated.clear();
     const compensation = kept === undefined ? null : storedIn(kept).compensation;
     remembered.isTakenBackAtWord = compensation?.cause.code === 'requested';
+    remembered.isEnded = kept !== undefined && storedIn(kept).isTerminated;
     remembered.isTakenBackInPart = compensation?.isPartial === true;
     for (const { operation, body } of this.#data.rows.stories.get(name) ?? []) {
       const said = decode(body) as Said;
@@ -1220,6 +1241,7 @@ export class SagaWatch {
       decided: new Set(),
       stated: new Set(),
       isTakenBackAtWord: false,
+      isEnded: false,
       isTakenBackInPart: false,
       cancelled: 'no',
       refusedToCancel: false,

@@ -23,7 +23,7 @@ export function composed(plan: Plan): Plan {
   if (plan.sagas.wanted.length === 0 || !chance.is(SHARE)) return plan;
   const { sagas } = plan;
   const shapes = sagas.shapes.map((shape) => (shape.written === 'chain' ? composedShape(shape, chance) : shape));
-  const rates = chance.is(REFUSED) ? { ...plan.rates, refused: 0.25, decision: 0.6 } : plan.rates;
+  const rates = chance.is(REFUSED) ? { ...plan.rates, refused: 0.3, decision: 0.8 } : plan.rates;
   return { ...plan, rates, sagas: { ...sagas, shapes } };
 }
 

@@ -202,6 +202,8 @@ export class SagaWatch {
   readonly #forgotten = new Set<string>();
   /** Operations of no saga of which a fail-over has lost something. */
   readonly #forgottenAlone = new Set<string>();
+  /** The revision of its parent with which each child was written down. */
+  readonly #entered = new Map<string, number>();
   #places = 0;
   #failovers = 0;
 
@@ -436,6 +438,8 @@ export class SagaWatch {
     const { parent } = storedIn(row);
     if (parent === null || this.#failovers > 0) return;
     const outer = this.#data.rows.sagas.get(keyOf({ tenant: row.tenant, id: parent.id }));
+    if (outer !== undefined && outer.revision > (this.#entered.get(keyOf(row)) ?? outer.revision))
+      this.#course.tally.met('saga: a child begun after its parent had looked for it in vain');
     const isKnown = outer !== undefined && storedIn(outer).entries.some(({ id }) => id === row.id);
     if (!isKnown) this.#wrong('I5', `${labelOf(row)} is begun, and the saga whose step it is does not know of it`);
   }
@@ -457,6 +461,7 @@ export class SagaWatch {
       const subject = `${labelOf(row)}/${step}`;
       if (before === undefined) {
         tally.met('saga: a step that is a saga');
+        this.#entered.set(keyOf({ tenant: row.tenant, id }), row.revision);
         if (was !== null && (was.compensation !== null || was.isTerminated))
           this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
         const others = childrenOf(row, this.#data.rows.sagas, step).filter((other) => other.id !== id);

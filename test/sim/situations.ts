@@ -89,6 +89,8 @@ const ofSagas = [
   'saga: not begun, since another one has the lock',
   'saga: a step that is a saga',
   'saga: a child takes itself back, and its parent hears of it',
+  'saga: a child begun after its parent had looked for it in vain',
+  'saga: a child that is there only after its parent has left it',
   'saga: a child cancelled by its parent',
   'saga: a child taken back with its parent',
   'saga: a child ended with its parent',

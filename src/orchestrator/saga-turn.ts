@@ -1017,7 +1017,7 @@ class Making {
     if (timer === undefined) return;
     const vain = this.#now.saga.waits.find((name) => id.endsWith(`.${name}`));
     if (vain !== undefined) this.#cause = { step: vain, code: 'timed-out' };
-    this.#step(chartTimer(id), () => this.#now.saga.kernel.fire(chart, id, timer.generation), id);
+    this.#step('timed-out', () => this.#now.saga.kernel.fire(chart, id, timer.generation), id);
   }
 
   /** What is known of operations first, so that what is asked of the saga is measured against it. */

@@ -252,7 +252,7 @@ describe('a large order', () => {
   test.each([
     ['chain', { step: 'approval', code: 'timed-out' }],
     // A chart that takes back without a refusal names what it heard then.
-    ['machine', { step: null, code: 'timer xstate.after.patience.fulfilment.reviewing' }],
+    ['machine', { step: null, code: 'timed-out' }],
   ] as const)('that nobody approves in time is taken back: %s', async (style, cause) => {
     const ended = await played(style, async (shop) => {
       const run = await submitLarge(shop);

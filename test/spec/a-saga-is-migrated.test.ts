@@ -6,6 +6,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import {
+  type AnySaga,
   migration,
   type Migration,
   type MovedSaga,
@@ -60,7 +61,10 @@ const alike = (move: (standing: SagaStanding<Part>) => MovedSaga | null = ({ sta
 };
 
 /** Begun in the first version by a process that is gone while a reply of this kind was on its way. */
-async function interrupted(kind: 'authorisation' | 'reservation' | 'payment', older = first(shop.trade)) {
+async function interrupted(
+  kind: 'authorisation' | 'reservation' | 'payment',
+  older: AnySaga = first(shop.trade),
+): Promise<SagaRun> {
   const store = severable(shop.store);
   const begun = await shop.open([older], { store });
   shop.hold(kind);
@@ -84,6 +88,65 @@ async function statusIn(orchestrator: Orchestrator<true>, { id }: SagaRun) {
 async function migrationsOf(orchestrator: Orchestrator<true>, { id }: SagaRun): Promise<readonly unknown[]> {
   return (await (await orchestrator.sagaRun(id)).history()).flatMap(({ facts }) => facts['migrated'] ?? []);
 }
+
+describe('a saga with a list of things to do', () => {
+  /** Authorise, reserve two parcels, and rest for an hour; the newer one pays after that. */
+  function resting(): {
+    readonly older: ReturnType<typeof begin>;
+    readonly leading: Migration;
+    readonly newer: unknown;
+  } {
+    const { pay } = shop.trade;
+    const older = begin(1);
+    const newer = begin(2).step('payment', pay, ({ input, parcels }) => ({ ...input, of: String(parcels.length) }));
+    return { older, newer, leading: migration(older, newer, ({ state }) => ({ state })) };
+  }
+
+  function begin(version: number) {
+    const { authorise, reserve } = shop.trade;
+    return saga('resting', { ...identity, version })
+      .step('money', authorise, ({ input }) => input)
+      .forEach(
+        'parcels',
+        () => ['a', 'b'],
+        reserve,
+        ({ item, input }) => ({ orderId: input.orderId, of: item }),
+      )
+      .sleep('rest', '1h');
+  }
+
+  test('that it is past knows in the new version what each brought, and is taken back with it', async () => {
+    shop = await sagaShop({ payment: { isRefused: true } });
+    const { older, newer, leading } = resting();
+    const before = await shop.open([older]);
+    const run = await before.submit(older, order);
+    await sagaReached(run, 'waiting');
+    await before.stop();
+
+    const after = await shop.open([newer as typeof older], { migrations: [leading] });
+    await shop.pass('61m');
+
+    expect(await statusIn(after, run)).toBe('compensated');
+    expect(await migrationsOf(after, run)).toEqual([{ from: 1, to: 2 }]);
+    const kept = [...(await shop.kept())].toSorted();
+    expect(kept).toEqual(['authorisation', 'release', 'release', 'reservation', 'reservation', 'void']);
+  });
+
+  test('that it is at is not moved before that has ended, and says so', async () => {
+    shop = await sagaShop();
+    const { older, newer, leading } = resting();
+    const run = await interrupted('reservation', older);
+
+    const after = await shop.open([newer as typeof older], { migrations: [leading] });
+    const report = await after.operator.migrate(leading, { dryRun: true });
+    shop.letGo('reservation');
+    await shop.pass('61m');
+
+    expect(report).toMatchObject({ moves: 0, refused: [{ id: run.id, why: 'forEach parcels is under way' }] });
+    expect(await statusIn(after, run)).toBe('succeeded');
+    expect([...(await shop.kept())].toSorted()).toEqual(['authorisation', 'payment', 'reservation', 'reservation']);
+  });
+});
 
 describe('a saga whose step is unknown when it is migrated', () => {
   test('waits for that step in the new version, and the provider has one record of it', async () => {

@@ -16,14 +16,14 @@ const STREAM = 0x1b_87_37_78;
 const SHARE = 0.6;
 
 /** The share of those in which providers refuse, and people decide. */
-const REFUSED = 0.5;
+const REFUSED = 0.7;
 
 export function composed(plan: Plan): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xcc_9e_2d_51) ^ STREAM);
   if (plan.sagas.wanted.length === 0 || !chance.is(SHARE)) return plan;
   const { sagas } = plan;
   const shapes = sagas.shapes.map((shape) => (shape.written === 'chain' ? composedShape(shape, chance) : shape));
-  const rates = chance.is(REFUSED) ? { ...plan.rates, refused: 0.3, decision: 0.8 } : plan.rates;
+  const rates = chance.is(REFUSED) ? { ...plan.rates, refused: 0.15, decision: 0.8 } : plan.rates;
   return { ...plan, rates, sagas: { ...sagas, shapes } };
 }
 

@@ -470,7 +470,7 @@ export class SagaWatch {
       }
       if (before.child?.state === null && child.state !== null && left)
         tally.met('saga: a child that is there only after its parent has left it');
-      if (before.child?.state !== child.state && child.state === 'compensated' && stored.compensation === null)
+      if (before.child?.state !== child.state && child.state === 'compensated' && was?.compensation === null)
         tally.met('saga: a child takes itself back, and its parent hears of it');
     }
   }

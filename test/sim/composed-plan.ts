@@ -7,7 +7,15 @@
 import { itemStep } from '../../src/define/saga-names.ts';
 import { type Chance, seeded } from './chance.ts';
 import type { Plan } from './plan.ts';
-import { type InnerPlan, type ListPlan, type SagaShape, sharedActions, stepsIn, type StepPlan } from './saga-plan.ts';
+import {
+  type InnerPlan,
+  type ListPlan,
+  type SagaShape,
+  sharedActions,
+  stepsIn,
+  stepsOf,
+  type StepPlan,
+} from './saga-plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
 const STREAM = 0x1b_87_37_78;
@@ -16,19 +24,29 @@ const STREAM = 0x1b_87_37_78;
 const SHARE = 0.6;
 
 /** The share of those in which providers refuse, and people decide. */
-const REFUSED = 0.5;
+const REFUSED = 0.7;
 
 export function composed(plan: Plan): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xcc_9e_2d_51) ^ STREAM);
   if (plan.sagas.wanted.length === 0 || !chance.is(SHARE)) return plan;
   const { sagas } = plan;
-  const shapes = sagas.shapes.map((shape) => (shape.written === 'chain' ? composedShape(shape, chance) : shape));
-  const rates = chance.is(REFUSED) ? { ...plan.rates, refused: 0.3, decision: 0.8 } : plan.rates;
+  const isRefused = chance.is(REFUSED);
+  const shapes = sagas.shapes.map((shape) => {
+    if (shape.written !== 'chain') return shape;
+    return composedShape(isRefused ? fromPivot(shape) : shape, chance);
+  });
+  const rates = isRefused ? { ...plan.rates, refused: 0.15, decision: 0.8 } : plan.rates;
   return { ...plan, rates, sagas: { ...sagas, shapes } };
 }
 
 function composedShape(shape: SagaShape, chance: Chance): SagaShape {
   return chance.oneOf(kinds).reduce((before, kind) => withPart(kind, before, chance), shape);
+}
+
+/** With nothing to be refused before its pivot, if it has one: most get past that. */
+function fromPivot(shape: SagaShape): SagaShape {
+  const pivotAt = shape.parts.findIndex(({ name }) => name === shape.pivot);
+  return { ...shape, parts: shape.parts.filter((part, at) => at >= pivotAt || stepsOf(part).length === 0) };
 }
 
 type Kind = 'list' | 'inner';

@@ -202,7 +202,7 @@ export class SagaWatch {
   readonly #forgotten = new Set<string>();
   /** Operations of no saga of which a fail-over has lost something. */
   readonly #forgottenAlone = new Set<string>();
-  /** The revision of its parent with which each child was written down. */
+  /** The revision of its parent with which each child is begun. */
   readonly #entered = new Map<string, number>();
   #places = 0;
   #failovers = 0;
@@ -461,7 +461,8 @@ export class SagaWatch {
       const subject = `${labelOf(row)}/${step}`;
       if (before === undefined) {
         tally.met('saga: a step that is a saga');
-        this.#entered.set(keyOf({ tenant: row.tenant, id }), row.revision);
+        // What a birth begins is there only after the turn that follows.
+        this.#entered.set(keyOf({ tenant: row.tenant, id }), was === null ? row.revision + 1 : row.revision);
         if (was !== null && (was.compensation !== null || was.isTerminated))
           this.#wrong('I10', `${subject} is begun, and its saga is over or taken back`);
         const others = childrenOf(row, this.#data.rows.sagas, step).filter((other) => other.id !== id);
@@ -472,7 +473,7 @@ export class SagaWatch {
       }
       if (before.child?.state === null && child.state !== null && left)
         tally.met('saga: a child that is there only after its parent has left it');
-      if (before.child?.state !== child.state && child.state === 'compensated' && stored.compensation === null)
+      if (before.child?.state !== child.state && child.state === 'compensated' && was?.compensation === null)
         tally.met('saga: a child takes itself back, and its parent hears of it');
     }
   }

@@ -14,6 +14,7 @@ import { outputsByName, type SagaContext } from '../../machines/saga.ts';
 import type { Turn } from '../kernel/kernel.ts';
 import type { Member } from './aggregate.ts';
 import { stateOf } from './row.ts';
+import { isChild, stateOfChild } from './saga-child.ts';
 import type { Onward, RunnableSaga } from './runnable.ts';
 import { type Course, type Entry, outputsIn } from './saga-course.ts';
 import type { MovedOn, SagaNow } from './saga-turn.ts';
@@ -139,11 +140,16 @@ function generationsIn({ entries }: Course, to: RunnableSaga): Readonly<Record<s
 
 /** The step whose effect the chart knows nothing of: nobody would take it back. Null: it knows all that may have one. */
 function homelessOf({ course, members }: SagaNow, to: RunnableSaga): string | null {
-  for (const { id, undoes, step, child } of course.entries) {
+  for (const entry of course.entries) {
+    const { id, undoes, step, child } = entry;
     const member = members.get(id);
-    if (undoes !== null || (member !== undefined && stateOf(member.row) === 'failed')) continue;
+    if (undoes !== null || hasFailed(entry, members)) continue;
     const there = [...to.steps.values()].find((other) => other.step === partOf(step));
     if (there === undefined) return `step ${step} may have had an effect, and version ${to.version} has no such step`;
+    const isItem = itemOf(step) !== null;
+    if (isItem !== (there.atMost !== null)) {
+      return `step ${step} ${isItem ? 'is of a list, and is none' : 'is one, and is a list'} in version ${to.version}`;
+    }
     const before = child?.name ?? member?.definition.action;
     const after = targetName(there.target);
     if (before !== undefined && before !== after) {
@@ -168,10 +174,15 @@ function forgottenBy({ row }: Turn, { entries }: Course, to: RunnableSaga): Entr
 
 /** It is the step of its name in the new chart, once that comes to it. */
 function carried(entry: Entry, { members }: SagaNow, to: RunnableSaga): Entry {
-  const { actor, id, step, isLeft } = entry;
+  const { actor, step, isLeft } = entry;
   const there = [...to.steps].find(([, other]) => other.step === step);
   if (actor === null || there === undefined) return entry;
-  const member = members.get(id);
-  const hasFailed = member !== undefined && stateOf(member.row) === 'failed';
-  return { ...entry, actor: { ...actor, id: there[0] }, isCarried: !hasFailed && !isLeft };
+  return { ...entry, actor: { ...actor, id: there[0] }, isCarried: !hasFailed(entry, members) && !isLeft };
+}
+
+/** It is proven to have had no effect, or to have none any more; one that joined another's operation is not known here. */
+function hasFailed(entry: Entry, members: SagaNow['members']): boolean {
+  if (isChild(entry)) return entry.child.state !== 'terminated' && stateOfChild(entry) === 'failed';
+  const member = members.get(entry.id);
+  return member !== undefined && stateOf(member.row) === 'failed';
 }

@@ -213,7 +213,7 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * When it resolves it is kept, whatever dies; `applied`: the saga has taken it; `waiting`: the saga does not take it yet,
    * or is not there yet, and it stays kept for `keepFor`. Rejects with SIGNAL_REFUSED, naming what the saga takes, when it
    * takes it no more, with IDEMPOTENCY_CONFLICT when the event id was used with another payload, with INPUT_INVALID, and
-   * with SAGA_NOT_FOUND for an id that no saga has; of several that wait the first to come is the first to be taken.
+   * with SAGA_NOT_FOUND for an id that no saga has (within a transaction of yours that is not looked at); of several that wait the first to come is the first to be taken.
    *
    * @example
    * await orchestrator.signal({ saga: fulfilment, key: 'order-17' }, approved, { by: 'shift-lead' }, { eventId: 'click-81' });

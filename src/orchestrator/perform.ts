@@ -48,8 +48,6 @@ export interface AttemptEnd {
 const CODE_LENGTH_MAX = 200;
 const REFERENCE_LENGTH_MAX = 500;
 
-/** Outputs larger than this, as JSON text, are proven effects with an output that cannot be kept. */
-
 export async function perform(attempting: Attempting, { clock, caller, limits }: Outside): Promise<AttemptEnd> {
   const forbidden = attempting.mayLeave();
   if (forbidden !== null) return endOf({ type: 'not-applied', reason: forbidden, sent: false });

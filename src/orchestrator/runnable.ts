@@ -188,6 +188,13 @@ function refuseBadChildren({ name, version, steps, sagas }: RunnableSaga): void 
         { saga: name, version, sagas: [name, ...way] },
       );
     }
+    if (newest.definition.options.lock !== null) {
+      throw definitionInvalid(
+        `Step ${step} of saga ${name} is begun with version ${newest.version} of ${newest.name}, which has a lock.`,
+        'A step would wait for whoever holds it, and nobody would be told: lock it in the saga that is submitted.',
+        { saga: name, version, step },
+      );
+    }
     if (compensate !== null && 'byItself' in compensate && newest.definition.pivotStep !== null) {
       throw definitionInvalid(
         `Step ${step} of saga ${name} is begun with version ${newest.version} of ${newest.name}, which has a pivot and cannot take itself back.`,

@@ -35,7 +35,7 @@ import type {
   SignalChange,
 } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type OperationHappening } from './advance.ts';
-import { acceptedNow, birthOf } from './accept.ts';
+import { acceptedNow, birthOf, birthOfSaga } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
 import { fromBody, type SaidOfSaga, type SignalGiven, type StepVerdict } from './handover.ts';
@@ -446,6 +446,10 @@ class Making {
     const input = acceptedNow(name, this.#childOf(name).definition.options.input, given);
     const id = sagaId(scopeOf(this.#now.ref.tenant, name, key));
     const child = unseen(name, key, encode(input, { onUnsupported: 'refuse' }));
+    refuse(
+      tooLong(`The input of step ${as.step}`, child.input, this.#now.saga.limits),
+      'keep it elsewhere and give its name',
+    );
     this.#enter({ id, ...as, undoes: null, shared: null, child });
     this.#refuseFaultyChild({ id, child });
   }
@@ -461,7 +465,10 @@ class Making {
   #refuseFaultyChild({ id, child }: Pick<ChildEntry, 'id' | 'child'>): void {
     const { kernel, ref } = this.#now;
     const { key, input } = child;
-    const now = { saga: this.#childOf(child.name), kernel, key, input, ref: { tenant: ref.tenant, id } };
+    const saga = this.#childOf(child.name);
+    // What its birth is to record must be there, too.
+    birthOfSaga(saga, ref.tenant, key, decode(input));
+    const now = { saga, kernel, key, input, ref: { tenant: ref.tenant, id } };
     sagaBirth(now, decode(child.input), { ...this.#moment, slots: 0 }, { parent: null, word: null });
   }
 
@@ -760,7 +767,7 @@ class Making {
   #freeze(cause: CompensationCause): void {
     const entries = this.#course.entries.map((entry) => (entry.undoes === null ? { ...entry, isLeft: true } : entry));
     const compensation = { cause, actor: null, isPartial: false, isDone: false };
-    this.#course = { ...this.#course, entries, compensation, isFrozen: true };
+    this.#course = { ...this.#course, entries, compensation, isFrozen: true, fault: null };
   }
 
   #pivot(): Entry | undefined {
@@ -839,7 +846,9 @@ class Making {
       refuse(tooLong('Its context', context, limits), 'keep in it what its guards and inputs need');
     }
     const moves = before.moves + 1;
-    if (moves > limits.moves) refuse(`Its chart has moved ${limits.moves} times, and may not move more often`, MOVES);
+    // What takes it back comes to an end.
+    if (moves > limits.moves && before.compensation === null)
+      refuse(`Its chart has moved ${limits.moves} times, and may not move more often`, MOVES);
     this.#course = { ...before, chart: turn.row, moves };
     for (const effect of turn.effects) this.#carryOut(effect, what);
     this.#moved ||= turn.row !== before.chart;
@@ -1003,12 +1012,15 @@ class Making {
   #tryAgain(): void {
     const { course } = this.#now;
     this.#course = { ...course, fault: null };
+    const timer = course.fault?.timer ?? null;
+    const isArmed = () => timer !== null && this.#course.chart.timers[timer]?.generation;
+    const wasArmed = isArmed();
     // What the chart waits to be told may end the delay that it was at fault with.
     this.#tellChart();
     // What was said before the delay was over counts.
     if (this.#course.fault === null) this.#hearKept();
-    const timer = course.fault?.timer ?? null;
-    if (timer !== null && this.#course.fault === null) this.#fireOfChart(timer);
+    // Armed anew by what came first it is not due yet.
+    if (timer !== null && this.#course.fault === null && isArmed() === wasArmed) this.#fireOfChart(timer);
   }
 
   #fireOfChart(id: string): void {
@@ -1034,7 +1046,7 @@ class Making {
       for (const handover of those) this.#refuseUnread(handover, 'the saga has no such operation');
     }
     // What is begun by a turn that ends it must not leave with it: without a slot it waits, and is given up.
-    if (ofSaga.some(([, said]) => said?.kind === 'terminate')) this.#slots = 0;
+    if (ofSaga.some(([, said]) => said?.kind === 'terminate' || said?.kind === 'cancel')) this.#slots = 0;
     for (const [handover, said] of ofSaga) this.#take(handover, said);
   }
 
@@ -1104,8 +1116,11 @@ class Making {
 
   #compensateAtWord(isOfParent: boolean): HandoverAnswer {
     const { state } = this.#standing();
-    const { compensation } = this.#course;
+    const { compensation, parent } = this.#course;
     if (state === 'compensated') return accepting;
+    if (parent !== null && !isOfParent && isSagaSettled(state)) {
+      return refused(`it is a step of saga ${parent.id}, which would take it back again: take that one back`);
+    }
     if (compensation !== null && state !== 'terminated') {
       // What is proven need not wait for what is not; that is for a person to say.
       const isPartial = compensation.isPartial || !isOfParent;
@@ -1140,13 +1155,13 @@ class Making {
         `saga ${this.#now.saga.name} is a chain, which takes no event of its own making: send what signal() defined`,
       );
     }
-    const { kept } = this.#course;
-    if (kept.length >= this.#now.saga.limits.signals) {
-      return this.#end(signal, 'refused', `it keeps ${kept.length} signals already that it does not take yet`);
-    }
-    this.#course = { ...this.#course, kept: [...kept, signal] };
+    this.#course = { ...this.#course, kept: [...this.#course.kept, signal] };
     this.#heard.push(signal);
     this.#hearKept();
+    const most = this.#now.saga.limits.signals;
+    if (this.#course.kept.includes(signal) && this.#course.kept.length > most) {
+      return this.#end(signal, 'refused', `it keeps ${most} signals already that it does not take yet`);
+    }
     if (!how.isNowOrNever || !this.#course.kept.includes(signal)) return;
     const isAtFault = this.#course.fault !== null;
     this.#end(signal, 'refused', isAtFault ? 'its definition is at fault, and takes nothing' : this.#whatItTakes());

@@ -117,8 +117,9 @@ async function send(
     body: bodyOf({ kind: 'signal', name: event.type, eventId, event, isDefined, isNowOrNever: early === 'refuse' }),
   };
   if (tx !== undefined) {
-    refuseConflict(await (await joined(tx)).signal(given), given);
-    return { status: 'waiting' };
+    const told = await (await joined(tx)).signal(given);
+    refuseConflict(told, given);
+    return decidedBy(told);
   }
   const saga = mayBeMissing ? await store.readSaga(ref) : await existingSaga(store, ref);
   const sent = await driver.deliver(ref, () => store.signal(given), deadline);

@@ -149,6 +149,19 @@ describe('a lock that is none', () => {
     expect(await shop.kept()).toEqual([]);
   });
 
+  test('is that of a saga that is a step: it is refused where it is registered', async () => {
+    shop = await sagaShop();
+    const outer = saga('outer', { input: typed<Change>(), key: ({ input }) => input.orderId }).step(
+      'bill',
+      billing(shop.trade),
+      ({ input }) => input,
+    );
+
+    await expect(shop.open([outer])).rejects.toThrow(
+      /Step bill of saga outer is begun with version 1 of billing, which has a lock/,
+    );
+  });
+
   test('is refused where it is defined', () => {
     const odd = { input: typed<Part>(), key: () => 'key', lock: ['customer-9'] };
 

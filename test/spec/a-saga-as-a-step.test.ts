@@ -847,3 +847,40 @@ describe('a hand-written machine', () => {
     expect(await shop.kept()).toEqual(['reservation', 'release']);
   });
 });
+
+describe('a step that is a saga and is given what cannot name it', () => {
+  test('is a fault of its parent, which waits for a person and begins nothing', async () => {
+    shop = await sagaShop();
+    const counted = saga('counted', {
+      input: typed<Part & { readonly pieces: unknown }>(),
+      key: ({ input }) => input.orderId,
+    }).step('goods', shop.trade.reserve, ({ input: { orderId } }) => ({ orderId }));
+    const outer = saga('outer', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', shop.trade.authorise, ({ input }) => input)
+      .step('inside', counted, ({ input }) => ({ ...input, pieces: Number.NaN }));
+    const orchestrator = await shop.open([outer]);
+    const run = await orchestrator.submit(outer, order);
+
+    await sagaReached(run, 'escalated');
+
+    expect(await now(run)).toMatchObject({ status: 'escalated', reason: 'definition-fault' });
+    expect(await faultsOf(run)).toHaveLength(1);
+    expect(await shop.kept()).toEqual(['authorisation']);
+  });
+});
+
+describe('a saga that is a step and has settled', () => {
+  test('is not taken back by itself: its parent would do it again', async () => {
+    shop = await sagaShop();
+    const { orchestrator, parent, child } = await selling(shop);
+    await sagaReached(parent, 'succeeded');
+    const { id } = await child();
+
+    const refused = orchestrator.operator.compensate(id, who);
+
+    await expect(refused).rejects.toMatchObject({
+      code: 'RESOLUTION_REFUSED',
+      message: expect.stringContaining(`it is a step of saga ${parent.id}`),
+    });
+  });
+});

@@ -132,6 +132,29 @@ describe('a saga with a list of things to do', () => {
     expect(kept).toEqual(['authorisation', 'release', 'release', 'reservation', 'reservation', 'void']);
   });
 
+  test('that is one step in the new version is not moved: nobody would take back what it did', async () => {
+    shop = await sagaShop();
+    const { authorise, reserve } = shop.trade;
+    const older = begin(1);
+    const newer = saga('resting', { ...identity, version: 2 })
+      .step('money', authorise, ({ input }) => input)
+      .step('parcels', reserve, ({ input }) => input)
+      .sleep('rest', '1h');
+    const leading = migration(older, newer, ({ state }) => ({ state }));
+    const before = await shop.open([older]);
+    const run = await before.submit(older, order);
+    await sagaReached(run, 'waiting');
+    await before.stop();
+
+    const after = await shop.open([newer], { migrations: [leading] });
+    const report = await after.operator.migrate(leading, { dryRun: true });
+
+    expect(report).toMatchObject({
+      moves: 0,
+      refused: [{ id: run.id, why: 'step parcels[0] is of a list, and is none in version 2' }],
+    });
+  });
+
   test('that it is at is not moved before that has ended, and says so', async () => {
     shop = await sagaShop();
     const { older, newer, leading } = resting();

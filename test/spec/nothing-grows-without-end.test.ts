@@ -180,6 +180,22 @@ describe('a chart that moves without end', () => {
     expect(await shop.kept()).toEqual([]);
   });
 
+  test('is taken back all the same when its last move led there', async () => {
+    shop = await sagaShop();
+    const { authorise, reserve } = shop.trade;
+    const selling = saga('short', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', authorise, ({ input }) => input)
+      .step('goods', reserve, ({ input }) => input);
+    await shop.provider.calls(['decline'], 'reservation');
+    const orchestrator = await shop.open([selling], { limits: { moves: 3 } });
+    const run = await orchestrator.submit(selling, order);
+
+    await shop.pass('10s');
+
+    expect(await now(run)).toMatchObject({ status: 'compensated' });
+    expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+
   test('goes on where it may move more often', async () => {
     shop = await sagaShop();
     const selling = circling(shop.trade);

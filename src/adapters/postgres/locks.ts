@@ -68,8 +68,21 @@ export function locked(tables: Tables, isFree: SQL): SQL {
     on conflict (resource, tenant) do update set saga = excluded.saga, at = excluded.at
     where
       l.saga = excluded.saga
-      or (l.at <= excluded.at - interval '1 minute' and not ${isOpen(tables)})
+      or (l.at <= excluded.at - interval '1 minute' and not ${isOpen(tables)} and ${isSeen(tables)})
     returning l.tenant, l.saga`;
+}
+
+/** It was there when the statement began: of what came since, the saga is not seen either. */
+function isSeen({ lock }: Tables): SQL {
+  return sql`exists (
+        select
+        from ${lock} v
+        where
+          v.tenant collate "C" = any (array[l.tenant])
+          and v.resource = any (array[l.resource])
+          and v.saga = l.saga
+          and v.at = l.at
+      )`;
 }
 
 /** All that the birth `g` needs. */

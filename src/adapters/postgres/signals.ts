@@ -3,10 +3,11 @@
  * statement, whether the saga is there yet or not.
  */
 
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { NewSignal, SignalRef, SignalRow } from '../../ports/store.ts';
 import { answerOf, type Database } from './executor.ts';
 import { epochMs, storeNow } from './store-now.ts';
+import { type Conditions, lockTimeout } from './turn-parts.ts';
 
 /**
  * Null: it is not written unless `provided` holds; or another statement kept it at the same time, and its row is read
@@ -15,7 +16,7 @@ import { epochMs, storeNow } from './store-now.ts';
 export async function keepSignal(
   database: Database,
   given: NewSignal,
-  provided: SQL = sql`true`,
+  { lockTimeoutMs, provided = sql`true` }: Conditions = {},
 ): Promise<SignalRow | null> {
   const { signal, handover } = database.tables;
   const { tenant, id, name, eventId, fingerprint, keepForMs, handoverId, body } = given;
@@ -23,7 +24,7 @@ export async function keepSignal(
     database,
     'signal',
     sql`
-      with clock as materialized (select ${storeNow} as now),
+      with clock as materialized (select ${storeNow} as now, ${lockTimeout(lockTimeoutMs)} as lock_timeout),
       kept as (
         insert into ${signal} (tenant, saga, name, event_id, fingerprint, state, at, expires_at)
         select

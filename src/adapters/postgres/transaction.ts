@@ -66,7 +66,7 @@ export async function within(transaction: Transaction, options: WithinOptions): 
       return applied.get(turn.turn) ?? null;
     },
     async signal(given) {
-      const kept = (await keepSignal(database, given, conditions.provided)) ?? (await readSignal(database, given));
+      const kept = (await keepSignal(database, given, conditions)) ?? (await readSignal(database, given));
       await assertSame();
       if (kept === null) throw notOneTransaction();
       return kept;

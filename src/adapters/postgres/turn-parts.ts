@@ -20,13 +20,16 @@ export function parameters(
   turns: readonly { readonly tenant: string; readonly id: string }[],
   { lockTimeoutMs, provided = sql`true` }: Conditions,
 ): SQL {
-  const lockTimeout =
-    lockTimeoutMs === undefined ? sql`null` : sql`set_config('lock_timeout', ${String(lockTimeoutMs)}::text, true)`;
   return sql`
       (
-        select ${storeNow} as now, ${lockTimeout} as lock_timeout where ${provided}
+        select ${storeNow} as now, ${lockTimeout(lockTimeoutMs)} as lock_timeout where ${provided}
       ) as clock
       cross join jsonb_array_elements(${JSON.stringify(inOrder(turns))}::text::jsonb) as parameters(doc)`;
+}
+
+/** Set with the statement, for as long as its transaction lasts. */
+export function lockTimeout(ms: number | undefined): SQL {
+  return ms === undefined ? sql`null` : sql`set_config('lock_timeout', ${String(ms)}::text, true)`;
 }
 
 /** By tenant and id, which is also the order of their locks. */

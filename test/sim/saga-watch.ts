@@ -547,7 +547,10 @@ export class SagaWatch {
   /** What was said before the time was over counts, whoever was at work by then. */
   #checkInVain(row: KeptSaga, was: Stored | null, stored: Stored): void {
     const cause = stored.compensation?.cause;
-    if (cause?.code !== 'timed-out' || cause.step === null || was === null || was.compensation !== null) return;
+    if (cause?.code !== 'timed-out' || was === null || was.compensation !== null) return;
+    // A step that is a saga can have run out of its own time.
+    const isWait = this.#shapeOf(row).parts.some(({ type, name }) => type === 'wait' && name === cause.step);
+    if (!isWait) return;
     this.#course.tally.met('saga: a wait in vain takes it back');
     const before = this.#before.get(keyOf(row));
     const due = Object.entries(before?.dues ?? {}).find(([name]) => name.endsWith(`.${cause.step}`))?.[1];
@@ -986,9 +989,12 @@ export class SagaWatch {
     for (const { body } of turn.records) {
       const said = decode(body) as Said;
       isLedOn ||= said.kind === 'signal' && said.accepted === true;
+      // What was said before, in the same turn, may have led it to its end.
+      const hasEndedSo = isLedOn && row.state === 'succeeded';
       if (said.ofParent !== undefined) this.#noteParentsWord(said, row, stored);
       if (said.kind === 'compensate') this.#noteTakeBack(said.accepted === true, isEnded, isLedOn, row, stored);
-      if (said.kind === 'cancel') this.#noteCancel(said.accepted === true, isEnded, was, row, stored, bookings, wasOf);
+      if (said.kind === 'cancel')
+        this.#noteCancel(said.accepted === true, isEnded || hasEndedSo, was, row, stored, bookings, wasOf);
       if (said.kind === 'terminate' && said.accepted === true) {
         isEnded = true;
         remembered.isEnded = true;

@@ -41,7 +41,7 @@ type Broken =
   | 'the end of compensation'
   | null;
 
-type Word = { readonly type: 'approved' | 'rejected' };
+type Word = { readonly type: 'approved' | 'rejected' | 'asked' };
 
 /** Authorise, wait for a word or an hour, reserve; broken where it is told. */
 function brittle({ authorise, reserve }: Trade, broken: Broken) {
@@ -99,7 +99,7 @@ function brittle({ authorise, reserve }: Trade, broken: Broken) {
         },
       },
       asking: {
-        on: { approved: 'goods', rejected: 'back' },
+        on: { approved: 'goods', rejected: 'back', asked: { target: 'asking', reenter: true } },
         after: { patience: { target: 'back', actions: 'noteLate' } },
       },
       goods: {
@@ -194,6 +194,27 @@ describe('a machine that fails when a delay of it is over', () => {
     expect(meanwhile).toBe('escalated');
     expect(await now(await second.sagaRun(run.id))).toMatchObject({ status: 'compensated', cause: { step: null } });
     expect(await shop.kept()).toEqual(['authorisation', 'void']);
+  });
+
+  test('is not early when what was said meanwhile begins the delay anew', async () => {
+    shop = await sagaShop();
+    const selling = brittle(shop.trade, 'what follows a delay');
+    const first = await shop.open([selling]);
+    const run = await first.submit(selling, order);
+    await sagaReached(run, 'waiting');
+    await shop.clock.advance('59m');
+    await shop.pass('90s');
+    const kept = await first.signal(run.id, { type: 'asked' }, { eventId: 'event-1' });
+    await first.stop();
+
+    const second = await (await shop.open([brittle(shop.trade, null)])).sagaRun(run.id);
+    await shop.pass('10m');
+    const meanwhile = await second.status();
+    await shop.clock.advance('40m');
+    await shop.pass('11m');
+
+    expect([kept, meanwhile]).toEqual([{ status: 'waiting' }, 'waiting']);
+    expect(await second.status()).toBe('compensated');
   });
 });
 

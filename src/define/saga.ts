@@ -21,8 +21,9 @@ interface CommonOptions<Submitted, Input> {
   readonly key: (context: { readonly input: Input }) => string;
   /**
    * What only one saga may work on at a time, from the input alone: an order, a customer's account. It is held from the
-   * submission until the saga has settled, and not again when a person has it taken back later; while another saga of the tenant holds one of them, `submit` is refused with
-   * RESOURCE_LOCKED, which names the holder. Names are one space for all sagas. A saga that has a lock cannot be a step of another one.
+   * submission until the saga has settled, and not again when a person has it taken back later; while another saga of the
+   * tenant holds one of them, `submit` is refused with RESOURCE_LOCKED, which names the holder. Names are one space for all
+   * sagas. A saga that has a lock cannot be a step of another one.
    */
   readonly lock?: (context: { readonly input: Input }) => readonly string[];
   /** A whole number from 1, raised when the steps change: sagas under way end as they began. Default 1. */

@@ -1,8 +1,8 @@
 /**
- * What stands for operations, and for sagas that are steps, in a chart. An actor made here does nothing and never ends: the orchestrator carries out
- * the operation after the turn that starts it has been stored, and tells the chart how it was proven to have ended. In
- * the inspector a chart therefore waits at its first operation and does no harm, until a designer scripts its actors
- * with `machine.provide({ actors })`.
+ * What stands for operations, and for sagas that are steps, in a chart. An actor made here does nothing and never ends:
+ * the orchestrator carries out the operation after the turn that starts it has been stored, and tells the chart how it
+ * was proven to have ended. In the inspector a chart therefore waits at its first operation and does no harm, until a
+ * designer scripts its actors with `machine.provide({ actors })`.
  */
 
 import { fromPromise, type PromiseActorLogic } from 'xstate';

@@ -1052,9 +1052,13 @@ export class SagaWatch {
     }
     // What was said before, in the same turn, may have led it to its end.
     const isOver = isLedOn && stored.compensation?.cause.code === 'requested';
-    if (state === 'succeeded' || state === 'terminated' || isOver) {
+    // What was decided of its operation, in the same turn, may have let it end as it stood.
+    const hasEnded = remembered.isEnded && !stored.isTerminated;
+    if (state === 'succeeded' || state === 'terminated' || isOver || hasEnded) {
       remembered.isTakenBackAtWord = true;
-      tally.met(`saga: taken back at a person’s word after it was ${isOver ? 'succeeded' : state}`);
+      tally.met(
+        `saga: taken back at a person’s word after it was ${isOver ? 'succeeded' : hasEnded ? 'terminated' : state}`,
+      );
     } else if (stored.compensation !== null && stored.compensation.cause.code !== 'requested') {
       remembered.isTakenBackInPart = true;
     } else if (!remembered.isTakenBackAtWord && state !== 'compensated')

@@ -5,6 +5,6 @@ export const defect: Defect = {
   what: 'A saga whose definition was at fault stands still for ever, although that has been repaired.',
   file: 'src/orchestrator/saga-turn.ts',
   find: `    this.#course = { ...course, fault: null };
-    // What the chart`,
-  replace: '    // What the chart',
+    const timer`,
+  replace: '    const timer',
 };

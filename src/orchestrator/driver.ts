@@ -457,8 +457,10 @@ export class Driver {
       if (!isSagacityError(error) || !error.retryable) throw error;
       return this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
     }
-    if (stored !== null && stored.handovers.length > 0) return await this.#applyHandovers(held, stored);
-    await this.#write(held, { type: 'timer', name, generation });
+    const said = stored === null || stored.handovers.length === 0 ? null : stored;
+    // What nobody here can take must not keep its timers from it.
+    if (said !== null && (await this.#hear(held, said))) return await this.#goOnAfterWords(held);
+    if (!held.dropped) await this.#write(held, { type: 'timer', name, generation });
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
@@ -689,7 +691,15 @@ export class Driver {
   }
 
   async #applyHandovers(held: Held, stored: AnyRow): Promise<void> {
-    await this.#write(held, { type: 'handed.over', handovers: stored.handovers });
+    await this.#hear(held, stored);
+    await this.#goOnAfterWords(held);
+  }
+
+  #hear(held: Held, { handovers }: AnyRow): Promise<boolean> {
+    return this.#write(held, { type: 'handed.over', handovers });
+  }
+
+  async #goOnAfterWords(held: Held): Promise<void> {
     if (held.dropped) return;
     for (const [id, { attempt }] of held.live) {
       const member = held.aggregate.members.get(id);

@@ -9,7 +9,17 @@
 import { type AnyStateMachine, assign, enqueueActions, setup } from 'xstate';
 import { formatDuration } from '../src/domain/duration.ts';
 import { definitionInvalid } from '../src/domain/errors.ts';
-import type { Chain, Choose, ForEach, Part, Saga, Sleep, Step, WaitFor } from '../src/define/saga-flow.ts';
+import {
+  type Chain,
+  type Choose,
+  type ForEach,
+  type Part,
+  partsIn,
+  type Saga,
+  type Sleep,
+  type Step,
+  type WaitFor,
+} from '../src/define/saga-flow.ts';
 import { itemOf, itemStep } from '../src/define/saga-names.ts';
 import type { Target } from '../src/define/step-target.ts';
 import { inert } from './actors.ts';
@@ -185,13 +195,6 @@ interface Words {
   readonly picks: Readonly<Record<string, (moment: Moment) => boolean>>;
   readonly saga: string;
   readonly lists: readonly ForEach[];
-}
-
-/** All parts, with those that stand in others. */
-function partsIn(parts: readonly Part[]): readonly Part[] {
-  return parts.flatMap((part) =>
-    'branches' in part ? [part, ...Object.values(part.branches).flatMap(partsIn)] : [part],
-  );
 }
 
 type Moment = { readonly context: SagaContext };

@@ -151,6 +151,13 @@ export interface Choose {
   readonly branches: Readonly<Record<string, readonly Part[]>>;
 }
 
+/** All parts, with those that stand in others. */
+export function partsIn(parts: readonly Part[]): readonly Part[] {
+  return parts.flatMap((part) =>
+    'branches' in part ? [part, ...Object.values(part.branches).flatMap(partsIn)] : [part],
+  );
+}
+
 /** An XState machine of the author's. Its type is not told here, so that the root entry needs no XState. */
 export interface HandWritten {
   readonly type: 'machine';

@@ -8,7 +8,7 @@ import { definitionInvalid } from '../domain/errors.ts';
 import type { Operation } from './operation.ts';
 import { hasType } from './operation-options.ts';
 import type { Subject } from './option-kinds.ts';
-import type { HandWritten, Part, Saga, StepCompensation } from './saga-flow.ts';
+import { partsIn, type Saga, type StepCompensation } from './saga-flow.ts';
 
 export type Target = Operation | Saga;
 
@@ -52,14 +52,6 @@ function wayTo(name: string, targets: readonly Target[]): readonly string[] | nu
 
 /** What the steps of a saga are. */
 function targetsIn({ flow }: Saga): readonly Target[] {
-  return flow.type === 'machine' ? targetsOf(flow) : flow.parts.flatMap(targetsOfPart);
-}
-
-function targetsOf({ operations }: Pick<HandWritten, 'operations'>): readonly Target[] {
-  return Object.values(operations);
-}
-
-function targetsOfPart(part: Part): readonly Target[] {
-  if ('branches' in part) return Object.values(part.branches).flatMap((parts) => parts.flatMap(targetsOfPart));
-  return part.type === 'step' ? [part.target] : [];
+  if (flow.type === 'machine') return Object.values(flow.operations);
+  return partsIn(flow.parts).flatMap((part) => ('target' in part ? part.target : []));
 }

@@ -8,7 +8,7 @@ import { type Limits, limitsOf } from '../domain/limits.ts';
 import { isMigration, type Migration } from '../define/migration.ts';
 import { isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
-import type { Chain, HandWritten, Part, Saga, StepCompensation } from '../define/saga-flow.ts';
+import { type Chain, type HandWritten, partsIn, type Saga, type StepCompensation } from '../define/saga-flow.ts';
 import { itemOf } from '../define/saga-names.ts';
 import { compensationOfTarget, type Target } from '../define/step-target.ts';
 import type { AnyStateMachine } from 'xstate';
@@ -228,7 +228,7 @@ function runnable(definition: Saga, sagas: Registry['sagas'], limits: Limits): R
     kernel: kernelOf(machine),
     onward: null,
     isChain: flow.type === 'chain',
-    waits: flow.type === 'chain' ? waitsIn(flow.parts) : [],
+    waits: flow.type === 'chain' ? waitsIn(flow) : [],
     actions: actionsOf(machine),
   };
 }
@@ -251,23 +251,20 @@ function refuseUndurable(definition: Saga, { operations, takesNothingBack }: Han
 }
 
 function stepsOfChain({ parts }: Chain): ReadonlyMap<string, SagaStep> {
-  const steps = new Map<string, SagaStep>();
-  const walk = (part: Part): void => {
-    if ('branches' in part) for (const branch of Object.values(part.branches)) branch.forEach(walk);
-    if (part.type !== 'step' && part.type !== 'forEach') return;
-    const { name, target, compensate } = part;
-    const atMost = part.type === 'forEach' ? part.atMost : null;
-    steps.set(name, { step: name, part: name, atMost, target, compensate });
-  };
-  parts.forEach(walk);
-  return steps;
+  return new Map(
+    partsIn(parts).flatMap((part): [string, SagaStep][] => {
+      if (!('target' in part)) return [];
+      const { name, target, compensate } = part;
+      const atMost = part.type === 'forEach' ? part.atMost : null;
+      return [[name, { step: name, part: name, atMost, target, compensate }]];
+    }),
+  );
 }
 
-function waitsIn(parts: readonly Part[]): readonly string[] {
-  return parts.flatMap((part) => {
-    if ('branches' in part) return Object.values(part.branches).flatMap(waitsIn);
-    return part.type === 'waitFor' && part.otherwise === 'compensate' ? [part.name] : [];
-  });
+function waitsIn({ parts }: Chain): readonly string[] {
+  return partsIn(parts).flatMap((part) =>
+    part.type === 'waitFor' && part.otherwise === 'compensate' ? part.name : [],
+  );
 }
 
 function stepsOfMachine({ operations }: HandWritten, machine: AnyStateMachine): ReadonlyMap<string, SagaStep> {

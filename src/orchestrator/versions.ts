@@ -6,7 +6,7 @@
 import { definitionInvalid } from '../domain/errors.ts';
 import { assertKeyText, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { SagaVersion, SagaVersionRow, Store } from '../ports/store.ts';
-import { type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
+import { newestOf, type Registry, sagaLabel } from './runnable.ts';
 
 /** A version of a saga: how many sagas run in it, and whether this process can run it. */
 export interface VersionInFlight {
@@ -23,17 +23,13 @@ export interface VersionInFlight {
 
 /** Refuses with DEFINITION_INVALID to begin in a version that is there for what is under way. */
 export function refuseOlder({ name, version }: SagaVersion, { sagas }: Pick<Registry, 'sagas'>): void {
-  const newest = Math.max(...versionsIn(sagas, name));
-  if (version === newest) return;
+  const newest = newestOf(sagas, name)?.version;
+  if (newest === undefined || version === newest) return;
   throw definitionInvalid(
     `Saga ${name} is submitted in version ${version}, and its newest version here is ${newest}.`,
     `Submit version ${newest}: version ${version} is registered for what began in it and is still under way.`,
     { saga: name, version, newest },
   );
-}
-
-function versionsIn(sagas: ReadonlyMap<string, RunnableSaga>, name: string): readonly number[] {
-  return [...sagas.values()].filter((saga) => saga.name === name).map(({ version }) => version);
 }
 
 /** Those in which something is in flight, and those that are registered here, by name and version. */

@@ -411,7 +411,7 @@ function byDoubt(a: Kept, b: Kept): number {
   return byName(a, b);
 }
 
-function byName(a: OperationRef, b: OperationRef): number {
+export function byName(a: OperationRef, b: OperationRef): number {
   if (a.tenant !== b.tenant) return a.tenant < b.tenant ? -1 : 1;
   if (a.id !== b.id) return a.id < b.id ? -1 : 1;
   return 0;

@@ -30,6 +30,7 @@ import { isSagaSettled } from '../../domain/saga-state.ts';
 import { keepLocks, mayLock } from './locks.ts';
 import {
   bornOperation,
+  byName,
   bySince,
   claimFrom,
   isAsItWas,
@@ -189,29 +190,22 @@ export function sagaVersions({ sagas }: Rows, { tenant }: VersionQuery): SagaVer
     const isEscalated = state === 'escalated' ? 1 : 0;
     counted.set(label, { name, version, inFlight: inFlight + 1, escalated: escalated + isEscalated });
   }
-  return [...counted.values()].sort(byName);
+  return [...counted.values()].sort(byVersion);
 }
 
-function byName(a: SagaVersion, b: SagaVersion): number {
-  return a.name === b.name ? a.version - b.version : order(a.name, b.name);
+function byVersion(a: SagaVersion, b: SagaVersion): number {
+  if (a.name === b.name) return a.version - b.version;
+  return a.name < b.name ? -1 : 1;
 }
 
 export function sagasInFlight(rows: Rows, query: InFlightQuery, now: number): SagaRow[] {
   const { tenant, name, version, after, limit } = query;
   return [...rows.sagas.values()]
     .filter((row) => row.name === name && row.version === version && !isSagaSettled(row.state))
-    .filter((row) => (tenant === null || row.tenant === tenant) && (after === null || byId(row, after) > 0))
-    .sort(byId)
+    .filter((row) => (tenant === null || row.tenant === tenant) && (after === null || byName(row, after) > 0))
+    .sort(byName)
     .slice(0, limit)
     .map((row) => whole(rows, row, now));
-}
-
-function byId(a: OperationRef, b: OperationRef): number {
-  return a.tenant === b.tenant ? order(a.id, b.id) : order(a.tenant, b.tenant);
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 export function findSagaByIdentity({ sagaIdentities, sagas }: Rows, identity: SagaIdentity): KeptSaga | undefined {

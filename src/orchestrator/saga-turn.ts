@@ -243,6 +243,8 @@ class Making {
   /** What was read of others for this turn; null: nothing was. */
   #others: Others | null = null;
   #course: Course;
+  /** The ledger that the turn has met, by id, once somebody has asked for it. */
+  #entriesBefore: ReadonlyMap<string, Entry> | null = null;
   #slots: number;
   /** Why the chart would begin to take back in the step that it is making. */
   #cause: CompensationCause | null = null;
@@ -446,10 +448,7 @@ class Making {
     const input = acceptedNow(name, this.#childOf(name).definition.options.input, given);
     const id = sagaId(scopeOf(this.#now.ref.tenant, name, key));
     const child = unseen(name, key, encode(input, { onUnsupported: 'refuse' }));
-    refuse(
-      tooLong(`The input of step ${as.step}`, child.input, this.#now.saga.limits),
-      'keep it elsewhere and give its name',
-    );
+    this.#refuseLongInput(as, child.input);
     this.#enter({ id, ...as, undoes: null, shared: null, child });
     this.#refuseFaultyChild({ id, child });
   }
@@ -515,7 +514,8 @@ class Making {
   }
 
   #wasBefore({ id }: ChildEntry): Entry | undefined {
-    return this.#now.course.entries.find((entry) => entry.id === id);
+    this.#entriesBefore ??= new Map(this.#now.course.entries.map((entry) => [entry.id, entry]));
+    return this.#entriesBefore.get(id);
   }
 
   /** Said at once, and with each look again until it is heard. */
@@ -613,14 +613,19 @@ class Making {
 
   /** It has settled, or waits for a person, and did not before; or the other way round. */
   #concernsParent(): boolean {
-    const [was, is] = [new Making(this.#now, this.#moment).#standing().state, this.#standing().state];
+    const [was, is] = [this.#stateBefore(), this.#standing().state];
     return was !== is && [was, is].some((state) => state === 'escalated' || isSagaSettled(state));
+  }
+
+  /** Where it stood when the turn met it. */
+  #stateBefore(): SagaState {
+    return new Making(this.#now, this.#moment).#standing().state;
   }
 
   #lets(): readonly OperationRef[] {
     const { tenant } = this.#now.ref;
     const joined = this.#course.entries.filter((entry) => this.#standingOf(entry) === null);
-    const isSettledNow = joined.length > 0 && this.#isSettled() && !new Making(this.#now, this.#moment).#isSettled();
+    const isSettledNow = joined.length > 0 && this.#isSettled() && !isSagaSettled(this.#stateBefore());
     return isSettledNow ? joined.map(({ id }) => ({ tenant, id })) : [];
   }
 
@@ -915,10 +920,7 @@ class Making {
     const scope = scopeOf(this.#now.ref.tenant, definition.action, key);
     const id = operationId(scope);
     const identified = birthOf(scope, definition, input);
-    refuse(
-      tooLong(`The input of step ${as.step}`, identified.input, this.#now.saga.limits),
-      'keep it elsewhere and give its name',
-    );
+    this.#refuseLongInput(as, identified.input);
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     this.#enter({ id, ...as, shared, child: null });
     const policy = as.undoes === null ? definition.policy : { ...definition.policy, inverse: true };
@@ -929,6 +931,11 @@ class Making {
       this.#starts.push(id);
     }
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
+  }
+
+  #refuseLongInput({ step }: Pick<Entry, 'step'>, input: Json): void {
+    const why = tooLong(`The input of step ${step}`, input, this.#now.saga.limits);
+    refuse(why, 'keep it elsewhere and give its name');
   }
 
   #enter(begun: Pick<Entry, 'id' | 'step' | 'actor' | 'undoes' | 'shared' | 'child'>): void {

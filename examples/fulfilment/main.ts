@@ -1,6 +1,7 @@
 /**
  * Three orders from beginning to end: one is sent although the carrier's reply is lost, one is taken back because the
- * carrier refuses it, and one is large, so that it waits for an approval, and sent in two parcels. The companies are scripted and start here, so that they can be told to do that. Run it:
+ * carrier refuses it, and one is large, so that it waits for an approval, and sent in two parcels. The companies are
+ * scripted and start here, so that they can be told to do that. Run it:
  * node --import tsx --conditions=sagacity-source examples/fulfilment/main.ts
  */
 

@@ -29,7 +29,7 @@ export type EscalationReason =
   | 'definition-fault'
   /** Its chart is another one than it had when it was stored, in the same version. */
   | 'definition-changed'
-  /** A list that a saga goes through is longer than its author allows. */
+  /** A list of a saga is longer than its author allows, or something else of it is more than `limits` says. */
   | 'limit';
 
 /** Codes of `failed` that the library itself gives, beside those the executor returns. */

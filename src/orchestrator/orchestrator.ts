@@ -179,10 +179,11 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    */
   stop(options?: { readonly within?: Duration }): Promise<void>;
   /**
-   * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous submissions of
-   * one identity exactly one is executed and the others get the same run. Rejects before anything is written: with
-   * INPUT_INVALID, with DEFINITION_INVALID when the saga makes of a sound input none that its first step can be given,
-   * or is registered in a newer version too (older ones are there for what is under way), and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
+   * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous
+   * submissions of one identity exactly one is executed and the others get the same run. Rejects before anything is done:
+   * with INPUT_INVALID, with DEFINITION_INVALID when the saga makes of a sound input none that its first step can be given,
+   * or is registered in a newer version too (older ones are there for what is under way), with RESOURCE_LOCKED while
+   * another saga has what it locks, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
    * next sweep of a process that works; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
@@ -209,11 +210,12 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    */
   cancel(id: string, options: Instruction & ForTenant<Fixed>): Promise<Cancelled>;
   /**
-   * Says something to a saga, once per name and `eventId`: what `signal()` defined, or an event for a machine of your own.
-   * When it resolves it is kept, whatever dies; `applied`: the saga has taken it; `waiting`: the saga does not take it yet,
-   * or is not there yet, and it stays kept for `keepFor`. Rejects with SIGNAL_REFUSED, naming what the saga takes, when it
-   * takes it no more, with IDEMPOTENCY_CONFLICT when the event id was used with another payload, with INPUT_INVALID, and
-   * with SAGA_NOT_FOUND for an id that no saga has (within a transaction of yours that is not looked at); of several that wait the first to come is the first to be taken.
+   * Says something to a saga, once per name and `eventId`: what `signal()` defined, or an event for a machine of your
+   * own. When it resolves it is kept, whatever dies; `applied`: the saga has taken it; `waiting`: the saga does not take
+   * it yet, or is not there yet, and it stays kept for `keepFor`. Of several that wait the first to come is the first to
+   * be taken. Rejects with SIGNAL_REFUSED, naming what the saga takes, when it takes it no more, with
+   * IDEMPOTENCY_CONFLICT when the event id was used with another payload, with INPUT_INVALID, and with SAGA_NOT_FOUND for
+   * an id that no saga has (within a transaction of yours that is not looked at).
    *
    * @example
    * await orchestrator.signal({ saga: fulfilment, key: 'order-17' }, approved, { by: 'shift-lead' }, { eventId: 'click-81' });

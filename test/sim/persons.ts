@@ -2,9 +2,9 @@
  * The people on call. They read the list of doubts, look at the provider's ledger when nothing about the order can
  * still arrive, and decide what they saw; now and then they ask for one more look-up instead, or come too late, because
  * what they read in the list is some time ago. Of an effect whose inverse was refused they say that they took it back by
- * hand, or that it stands; of one whose inverse could not be begun also that it is to be begun again; of a saga whose step was refused after the pivot they state the output, or have the step taken
- * again. Where a saga that is to be taken back waits for what is in doubt, they have the
- * rest of it taken back meanwhile.
+ * hand, or that it stands; of one whose inverse could not be begun also that it is to be begun again; of a saga whose
+ * step was refused after the pivot they state the output, or have the step taken again. Where a saga that is to be taken
+ * back waits for what is in doubt, they have the rest of it taken back meanwhile.
  */
 
 import { isSagacityError } from '../../src/domain/errors.ts';

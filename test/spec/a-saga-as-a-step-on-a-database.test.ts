@@ -21,23 +21,6 @@ afterAll(() => shared.close());
 
 const who = { by: 'the shop', reason: 'the customer changed their mind' };
 
-async function kept(orderId: string): Promise<readonly string[]> {
-  return (await shared.provider.records()).filter((record) => record.orderId === orderId).map(({ kind }) => kind);
-}
-
-/** Waits until every saga is settled, whoever drives it. */
-async function quiet(): Promise<void> {
-  await until(
-    async () => {
-      const moving = await shared.sql`
-        select from sagacity.saga where state not in ('succeeded', 'compensated', 'terminated') limit 1`;
-      return moving.length === 0 ? true : null;
-    },
-    'every saga to be settled',
-    25_000,
-  );
-}
-
 async function rowOf(id: string) {
   return shared.store.readSaga({ tenant: 'shop-1', id });
 }
@@ -68,7 +51,7 @@ async function apart(orderId: string): Promise<{
   await one.start();
   const parent = await one.submit(definition, { orderId });
   await other.start();
-  await until(async () => ((await kept(orderId)).includes('booking') ? true : null), 'the courier to be booked');
+  await until(async () => ((await shared.kept(orderId)).includes('booking') ? true : null), 'the courier to be booked');
   return { processes: [one, other], parent, child: parcelIdOf(orderId, 'pair') };
 }
 
@@ -78,14 +61,14 @@ describe('a step that is a saga which another process drives', () => {
     const [above, below] = [await rowOf(parent.id), await rowOf(child)];
 
     await shared.provider.release();
-    await quiet();
+    await shared.sagasSettled();
     await Promise.all(processes.map((each) => each.stop()));
 
     expect(above?.owner).toEqual(expect.any(String));
     expect(below?.owner).toEqual(expect.any(String));
     expect(below?.owner).not.toBe(above?.owner);
     expect([(await rowOf(parent.id))?.state, (await rowOf(child))?.state]).toEqual(['succeeded', 'succeeded']);
-    expect((await kept('order-1')).toSorted()).toEqual(['authorisation', 'booking', 'reservation']);
+    expect((await shared.kept('order-1')).toSorted()).toEqual(['authorisation', 'booking', 'reservation']);
   });
 
   test('hears of it when its parent is cancelled', async () => {
@@ -94,11 +77,11 @@ describe('a step that is a saga which another process drives', () => {
     const [one] = processes;
     await one?.cancel(parent.id, who);
     await shared.provider.release();
-    await quiet();
+    await shared.sagasSettled();
     await Promise.all(processes.map((each) => each.stop()));
 
     expect([(await rowOf(parent.id))?.state, (await rowOf(child))?.state]).toEqual(['compensated', 'compensated']);
-    expect((await kept('order-2')).toSorted()).toEqual([
+    expect((await shared.kept('order-2')).toSorted()).toEqual([
       ...['authorisation', 'booking', 'cancellation', 'release', 'reservation', 'void'],
     ]);
   });
@@ -119,13 +102,13 @@ describe('thirty sagas with a saga in them that three processes share', () => {
     const runs = await Promise.all(
       Array.from({ length: 30 }, async (_, n) => all[n % 3]?.submit(definition, { orderId: `order-3-${n}` })),
     );
-    await quiet();
+    await shared.sagasSettled();
     await Promise.all(all.map((each) => each.stop()));
 
     const done = await Promise.all(
       runs.map(async (run, n) => {
         const [above, below] = [await rowOf(run?.id ?? ''), await rowOf(parcelIdOf(`order-3-${n}`))];
-        return `${above?.state} ${below?.state}: ${(await kept(`order-3-${n}`)).join(' ')}`;
+        return `${above?.state} ${below?.state}: ${(await shared.kept(`order-3-${n}`)).join(' ')}`;
       }),
     );
     const before = 'authorisation reservation';

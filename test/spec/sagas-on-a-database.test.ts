@@ -25,11 +25,6 @@ afterAll(() => shared.close());
 
 const who = { by: 'the shop', reason: 'the customer changed their mind' };
 
-/** The kinds of the records about an order, in the order in which they were made. */
-async function kept(orderId: string): Promise<readonly string[]> {
-  return (await shared.provider.records()).filter((record) => record.orderId === orderId).map(({ kind }) => kind);
-}
-
 describe('a saga that fifty cancel through four processes', () => {
   test('is taken back once, and all of them are heard', async () => {
     const selling = fulfilment(trade);
@@ -42,27 +37,14 @@ describe('a saga that fifty cancel through four processes', () => {
     const cancelling = Array.from({ length: 50 }, async (_, n) => all[n % 4]?.cancel(run?.id ?? '', who));
     const answers = await Promise.all(cancelling);
     await shared.provider.release();
-    await quiet();
+    await shared.sagasSettled();
     await Promise.all(all.map((each) => each.stop()));
 
     expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set(['accepted']));
     expect(await stateOf(run?.id ?? '')).toBe('compensated');
-    expect(await kept('order-1')).toEqual(['authorisation', 'reservation', 'release', 'void']);
+    expect(await shared.kept('order-1')).toEqual(['authorisation', 'reservation', 'release', 'void']);
   });
 });
-
-/** Waits until every saga is settled, whoever drives it. */
-async function quiet(): Promise<void> {
-  await until(
-    async () => {
-      const moving = await shared.sql`
-        select from sagacity.saga where state not in ('succeeded', 'compensated', 'terminated') limit 1`;
-      return moving.length === 0 ? true : null;
-    },
-    'every saga to be settled',
-    25_000,
-  );
-}
 
 async function stateOf(id: string): Promise<string | undefined> {
   return (await shared.store.readSaga({ tenant: 'shop-1', id }))?.state;
@@ -81,11 +63,11 @@ describe('forty sagas that three processes share', () => {
     const runs = await Promise.all(
       Array.from({ length: 40 }, async (_, n) => all[n % 3]?.submit(selling, { orderId: `order-2-${n}` })),
     );
-    await quiet();
+    await shared.sagasSettled();
     const ends = await Promise.all(runs.map((run) => stateOf(run?.id ?? '')));
     await Promise.all(all.map((each) => each.stop()));
 
-    const effects = await Promise.all(runs.map(async (_, n) => (await kept(`order-2-${n}`)).join(' ')));
+    const effects = await Promise.all(runs.map(async (_, n) => (await shared.kept(`order-2-${n}`)).join(' ')));
     const expected = ends.map((end) =>
       end === 'succeeded' ? 'authorisation reservation payment' : 'authorisation reservation release void',
     );
@@ -120,17 +102,17 @@ describe('a saga whose process is gone', () => {
     const { dying, sever } = await doomed(selling);
     await shared.provider.calls(['commit-then-hold'], 'reservation');
     const { id } = await dying.submit(selling, { orderId: 'order-3' });
-    await until(async () => ((await kept('order-3')).length === 2 ? true : null), 'the reservation to be made');
+    await until(async () => ((await shared.kept('order-3')).length === 2 ? true : null), 'the reservation to be made');
     sever();
 
     const other = shared.orchestrator({ definitions: [selling], heartbeat });
     await other.start();
-    await quiet();
+    await shared.sagasSettled();
     await shared.provider.release();
     await other.stop();
 
     expect(await stateOf(id)).toBe('succeeded');
-    expect(await kept('order-3')).toEqual(['authorisation', 'reservation', 'payment']);
+    expect(await shared.kept('order-3')).toEqual(['authorisation', 'reservation', 'payment']);
   });
 
   test('is gone on with in the middle of a list, of which nothing is done twice or left out', async () => {
@@ -140,21 +122,21 @@ describe('a saga whose process is gone', () => {
     const once = Array.from({ length: 5 }, () => 'ok' as const);
     await shared.provider.calls([...once, 'commit-then-hold', 'commit-then-hold', 'commit-then-hold'], 'reservation');
     const { id } = await dying.submit(selling, { orderId: 'order-4', parcels });
-    const made = async () => (await Promise.all(parcels.map(kept))).flat().length;
+    const made = async () => (await Promise.all(parcels.map((each) => shared.kept(each)))).flat().length;
     await until(async () => ((await made()) === 8 ? true : null), 'five to be done, and three to be under way');
     sever();
 
     const other = shared.orchestrator({ definitions: [selling], heartbeat });
     await other.start();
-    await quiet();
+    await shared.sagasSettled();
     await shared.provider.release();
     const run = await other.sagaRun({ saga: selling, key: 'order-4' });
     const end = await run.result({ within: 0 });
     await other.stop();
 
     expect(await stateOf(id)).toBe('succeeded');
-    expect(await Promise.all(parcels.map(kept))).toEqual(parcels.map(() => ['reservation']));
-    expect(await kept('order-4')).toEqual(['payment']);
+    expect(await Promise.all(parcels.map((each) => shared.kept(each)))).toEqual(parcels.map(() => ['reservation']));
+    expect(await shared.kept('order-4')).toEqual(['payment']);
     expect(end.status === 'succeeded' && new Set(end.output.parcels.map(({ id: of }) => of)).size).toBe(12);
   });
 });
@@ -232,7 +214,7 @@ describe.each(['PostgreSQL', 'PGlite'] as const)(
 
       expect(run.submission).toBe('new');
       expect(await seen.result({ within: '20s' })).toMatchObject({ status: 'succeeded' });
-      expect(await kept(orderId)).toEqual(['authorisation', 'reservation', 'payment']);
+      expect(await shared.kept(orderId)).toEqual(['authorisation', 'reservation', 'payment']);
     });
 
     test('is gone with a rollback', async () => {
@@ -246,7 +228,7 @@ describe.each(['PostgreSQL', 'PGlite'] as const)(
 
       await expect(transaction).rejects.toThrow('nothing left of it');
       await expect(worker.sagaRun({ saga: selling, key: orderId })).rejects.toMatchObject({ code: 'SAGA_NOT_FOUND' });
-      expect(await kept(orderId)).toEqual([]);
+      expect(await shared.kept(orderId)).toEqual([]);
     });
 
     test('joins one that is there, and conflicts with one of another input', async () => {

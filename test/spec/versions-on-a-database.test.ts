@@ -58,7 +58,7 @@ async function begunAndGone(definition: ReturnType<typeof versionsOf>['older'], 
   const runs = await Promise.all(orders.map((orderId) => dying.submit(definition, { orderId })));
   await until(
     async () => {
-      const held = await Promise.all(orders.map((orderId) => kept(orderId)));
+      const held = await Promise.all(orders.map((orderId) => shared.kept(orderId)));
       return held.every(({ length }) => length === 2) ? true : null;
     },
     'every reservation to be made',
@@ -66,11 +66,6 @@ async function begunAndGone(definition: ReturnType<typeof versionsOf>['older'], 
   );
   for (const store of seen) store.sever();
   return runs;
-}
-
-/** The kinds of the records about an order, in the order in which they were made. */
-async function kept(orderId: string): Promise<readonly string[]> {
-  return (await shared.provider.records()).filter((record) => record.orderId === orderId).map(({ kind }) => kind);
 }
 
 async function rowsOf(name: string) {
@@ -111,7 +106,7 @@ describe('twenty sagas whose process is gone while a step of each was under way'
     expect(tried).toMatchObject({ moves: 15, left: 0, refused: [] });
     expect(after?.map(({ inFlight }) => inFlight)).toEqual([0, 0]);
     expect(new Set((await rowsOf('sale')).map(({ version }) => version))).toEqual(new Set([2]));
-    const effects = await Promise.all(orders.map(async (orderId) => (await kept(orderId)).join(' ')));
+    const effects = await Promise.all(orders.map(async (orderId) => (await shared.kept(orderId)).join(' ')));
     expect(new Set(effects)).toEqual(new Set(['authorisation reservation invoice payment']));
   });
 });
@@ -133,12 +128,16 @@ describe('a saga that a process with another chart meets first', () => {
 
     const fitting = shared.orchestrator({ definitions: [older], heartbeat });
     await fitting.start();
-    await until(async () => ((await kept('trade-1')).includes('payment') ? true : null), 'the saga to go on', 25_000);
+    await until(
+      async () => ((await shared.kept('trade-1')).includes('payment') ? true : null),
+      'the saga to go on',
+      25_000,
+    );
     await quiet('trade');
     await Promise.all([changed.stop(), fitting.stop()]);
 
     expect(escalated).toMatchObject({ reason: 'definition-changed', version: 1 });
     expect(listed.map(({ id }) => id)).toEqual([run?.id]);
-    expect(await kept('trade-1')).toEqual(['authorisation', 'reservation', 'payment']);
+    expect(await shared.kept('trade-1')).toEqual(['authorisation', 'reservation', 'payment']);
   });
 });

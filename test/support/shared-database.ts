@@ -49,6 +49,10 @@ export interface SharedDatabase {
   declareDead(...workers: string[]): Promise<void>;
   /** Waits until every operation is settled, or waits for a person. */
   quiet(): Promise<void>;
+  /** Waits until every saga is settled, whoever drives it. */
+  sagasSettled(): Promise<void>;
+  /** The kinds of the provider's records about an order, in the order in which they were made. */
+  kept(orderId: string): Promise<readonly string[]>;
   /** The keys of the requests that were sent to charge, in order. */
   sentKeys(): Promise<readonly (string | null)[]>;
   /** The orders of which the provider has a record, one for each record, sorted. */
@@ -103,6 +107,20 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
         'every operation to be settled or escalated',
         25_000,
       );
+    },
+    async sagasSettled() {
+      await until(
+        async () => {
+          const moving = await sql`
+          select from sagacity.saga where state not in ('succeeded', 'compensated', 'terminated') limit 1`;
+          return moving.length === 0 ? true : null;
+        },
+        'every saga to be settled',
+        25_000,
+      );
+    },
+    async kept(orderId) {
+      return (await provider.records()).filter((record) => record.orderId === orderId).map(({ kind }) => kind);
     },
     async sentKeys() {
       return (await provider.received()).filter(({ method }) => method === 'POST').map(({ key }) => key);

@@ -681,6 +681,18 @@ describe('a step', () => {
     ['whose target is a function', () => untyped().step('pay', give, give), 'has no operation or saga as its target.'],
     ['whose target is missing', () => untyped().step('pay'), 'has no operation or saga as its target.'],
     [
+      'whose target is a saga with this one in a branch',
+      () =>
+        untyped().step(
+          'all',
+          saga('outer', { input, key }).parallel('both', (branch) => ({
+            left: branch.step('inner', begin(), () => order),
+          })),
+          give,
+        ),
+      'Saga fulfilment would have itself inside, without end: fulfilment -> outer -> fulfilment.',
+    ],
+    [
       'whose target is a saga that does this one for each item of a list',
       () =>
         untyped().step(

@@ -39,17 +39,23 @@ export class SagacityError extends Error {
   readonly code: ErrorCode;
   readonly facts: ErrorFacts;
   readonly retryable: boolean;
+  /** What to do now, where it is known: the end of the message. */
+  readonly remedy: string | null;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { facts?: ErrorFacts; cause?: unknown; retryable?: boolean } = {},
+    options: { facts?: ErrorFacts; cause?: unknown; retryable?: boolean; remedy?: string } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      options.remedy === undefined ? message : `${message} ${options.remedy}`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.name = 'SagacityError';
     this.code = code;
     this.facts = options.facts ?? {};
     this.retryable = options.retryable ?? false;
+    this.remedy = options.remedy ?? null;
     Object.defineProperty(this, brand, { value: true });
   }
 
@@ -77,7 +83,7 @@ export function definitionInvalid(
   facts: ErrorFacts = {},
   cause?: unknown,
 ): SagacityError {
-  return new SagacityError('DEFINITION_INVALID', `${what} ${remedy}`, { facts, cause });
+  return new SagacityError('DEFINITION_INVALID', what, { facts, cause, remedy });
 }
 
 /** `anotherIs`: the action is registered, with another definition than the one given. */
@@ -173,7 +179,7 @@ export function orchestratorStopped(verb: string): SagacityError {
 
 /** The store is known not to have carried out the call: it may be made again. */
 export function storeUnavailable(what: string, remedy: string, cause?: unknown): SagacityError {
-  return new SagacityError('STORE_UNAVAILABLE', `${what} ${remedy}`, { cause, retryable: true });
+  return new SagacityError('STORE_UNAVAILABLE', what, { cause, retryable: true, remedy });
 }
 
 /** The store may or may not have carried out the call: repeat the identical call and compare what it says. */
@@ -188,14 +194,14 @@ export function storeInDoubt(what: string, cause?: unknown): SagacityError {
 
 /** The database cannot carry the store as it is set up; somebody has to change that. */
 export function storeUnusable(what: string, remedy: string, facts: ErrorFacts = {}, cause?: unknown): SagacityError {
-  return new SagacityError('STORE_UNUSABLE', `${what} ${remedy}`, { facts, cause });
+  return new SagacityError('STORE_UNUSABLE', what, { facts, cause, remedy });
 }
 
 /** Nothing of the submission counts unless the caller's transaction does; `cause` holds the SQLSTATE, if there is one. */
 export function transactionBroken(what: string, remedy: string, cause?: unknown): SagacityError {
-  return new SagacityError('TRANSACTION_BROKEN', `${what} ${remedy}`, { cause });
+  return new SagacityError('TRANSACTION_BROKEN', what, { cause, remedy });
 }
 
 export function schemaOutdated(what: string, remedy: string, facts: ErrorFacts = {}): SagacityError {
-  return new SagacityError('SCHEMA_OUTDATED', `${what} ${remedy}`, { facts });
+  return new SagacityError('SCHEMA_OUTDATED', what, { facts, remedy });
 }

@@ -5,7 +5,6 @@
 
 import { migrations } from '../../../drizzle/migrations.ts';
 import { systemClock } from '../local/clock.ts';
-import { causeOf } from './check.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
 import { rendered, type Statement } from './executor.ts';
 import {
@@ -15,6 +14,7 @@ import {
   migrationText,
   migrationsMissing,
 } from './migrate.ts';
+import { causeOf } from './refusals.ts';
 import { assertSchemaName, DEFAULT_SCHEMA } from './schema.ts';
 
 export interface MigrateOptions {

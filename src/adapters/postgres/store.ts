@@ -8,7 +8,7 @@ import { definitionInvalid, storeUnavailable, storeUnusable } from '../../domain
 import type { Store } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 import { systemRandom } from '../local/random.ts';
-import { causeOf, checkSchema, checkServer, readLedgerName } from './check.ts';
+import { checkSchema, checkServer, readLedgerName } from './check.ts';
 import type { Route } from './client.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
 import { type Database, type Executor, rendered } from './executor.ts';
@@ -16,6 +16,7 @@ import type { Effect } from './faults.ts';
 import { groupCommit } from './group-commit.ts';
 import { applyMigrations } from './migrate.ts';
 import { Pool } from './pool.ts';
+import { causeOf } from './refusals.ts';
 import { assertSchemaName, DEFAULT_SCHEMA, tablesIn } from './schema.ts';
 import { within } from './transaction.ts';
 import { applySagaTurns, keysOfSagaTurn } from './saga-turn.ts';

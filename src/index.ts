@@ -11,6 +11,7 @@ export type { SagaResult } from './define/saga-result.ts';
 export { type Schema, typed } from './define/schema.ts';
 export type { Duration } from './domain/duration.ts';
 export type { Limits } from './domain/limits.ts';
+export type { CheckName, Checkup, CheckupFinding } from './domain/checkup.ts';
 export { type ErrorCode, isSagacityError, SagacityError } from './domain/errors.ts';
 export type { EscalationReason, LibraryCode, OperationState, StepCode } from './domain/operation-state.ts';
 export {
@@ -30,6 +31,7 @@ export type { SagaState } from './domain/saga-state.ts';
 export { signal, type Signal } from './define/signal.ts';
 export type { Instruction, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
+export type { Health } from './orchestrator/health.ts';
 export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
 export type { MigrationReport, NotMoved } from './orchestrator/migrate.ts';
 export type {

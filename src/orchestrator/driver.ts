@@ -147,6 +147,11 @@ export class Driver {
     while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
   }
 
+  /** How many attempts and look-ups are on their way, or wait for a slot to be. */
+  get inFlight(): number {
+    return this.#signals.size;
+  }
+
   /** Aborts what is in flight; its outcome is recorded as unknown. */
   abort(): void {
     this.#aborted = true;

@@ -13,6 +13,7 @@ import {
   orchestratorStopped,
 } from '../domain/errors.ts';
 import { differingPaths } from '../domain/canonical.ts';
+import type { Checkup } from '../domain/checkup.ts';
 import { decode } from '../domain/codec.ts';
 import { isSagaId, sagaId } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
@@ -57,6 +58,8 @@ import {
   resolve,
 } from './decide.ts';
 import { Driver } from './driver.ts';
+import { examine } from './examination.ts';
+import { type Health, healthOf, type Phase } from './health.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
@@ -178,6 +181,26 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * is unknown and is found out after the next start. Closes the store. Calling it again returns the same promise.
    */
   stop(options?: { readonly within?: Duration }): Promise<void>;
+  /**
+   * Examines the surroundings of this process, before its start or at any time: whether the database is there, fit and
+   * open to this user, keeps what it acknowledges, agrees about the time and has room, and whether wakes get through.
+   * Changes nothing, and never rejects because of what it finds.
+   *
+   * @example
+   * const { ok, findings } = await orchestrator.check();
+   * for (const { check, level, says, remedy } of findings) console.log(level, check, says, remedy ?? '');
+   * if (!ok) process.exitCode = 1;
+   */
+  check(): Promise<Checkup>;
+  /**
+   * How this process is, from what it knows at the moment; asks nobody, so that probes may call it as often as they like.
+   *
+   * @example
+   * const { live, ready, why } = orchestrator.health();
+   * const status = (request.url === '/live' ? live : ready) ? 200 : 503;
+   * response.writeHead(status).end(why ?? 'ok');
+   */
+  health(): Health;
   /**
    * Accepts an operation or a saga once per identity. Resolves when it is durable; of any number of simultaneous
    * submissions of one identity exactly one is executed and the others get the same run. Rejects before anything is done:
@@ -304,8 +327,6 @@ export interface Operator<Fixed extends boolean = boolean> {
 /** Of every orchestrator in this process: it holds nothing. */
 const operationKernel = kernelOf(operationMachine);
 
-type Phase = 'new' | 'started' | 'stopping';
-
 /** Claimed in one statement. */
 const CLAIM_LIMIT = 100;
 
@@ -362,13 +383,16 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     spanMs: verifyAfterFailoverMs,
   });
 
-  let phase: Phase = 'new';
+  let phase: Exclude<Phase, 'starting'> = 'new';
   let opening: Promise<void> | null = null;
   let starting: Promise<void> | null = null;
   let stopping: Promise<void> | null = null;
   let cancelSweep: CancelTimer = () => {};
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
+  /** When the last sweep was over, or the first one began, by the monotonic clock; null: there was none. */
+  let sweptAt: number | null = null;
+  let hasSwept = false;
   let claiming = false;
   /** Claimed, and not yet in its slot or waiting. */
   let arriving = 0;
@@ -400,7 +424,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     await waker.start((wake) => void woken(wake));
     if (stopping !== null) throw orchestratorStopped('start');
     phase = 'started';
+    sweptAt = clock.monotonic();
     await sweep();
+    hasSwept = true;
     if (stopping === null) sweepLater();
   }
 
@@ -408,6 +434,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     cancelSweep = clock.after(sweepEveryMs, () => {
       sweeping = sweep();
       void sweeping.finally(() => {
+        sweptAt = clock.monotonic();
         if (phase === 'started') sweepLater();
       });
     });
@@ -527,6 +554,21 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     worker.stop();
     if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
     if (opening !== null) await soon(store.close(), CLOSE_PATIENCE_MS);
+    phase = 'stopped';
+  }
+
+  function health(): Health {
+    const isStarting = starting !== null && !hasSwept && (phase === 'new' || phase === 'started');
+    return healthOf({
+      phase: isStarting ? 'starting' : phase,
+      worker: { id: worker.id === '' ? null : worker.id, isFresh: worker.isFresh },
+      store: { name: store.name, answered: storeAnswers },
+      waker: { isConnected: waker.isConnected?.() ?? null },
+      inFlight: driver.inFlight,
+      slots: { taken: slots.size - slots.free, size: slots.size },
+      sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
+      sweepEveryMs,
+    });
   }
 
   /** True if `work` ended in time. */
@@ -672,6 +714,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       }
       return stopping;
     },
+    check: () => examine({ store, waker, clock, concurrency: slots.size }),
+    health,
     // What is submitted decides which kind of run there is, and the compiler follows it by the definition's type.
     submit: (definition, input, ...[perCall]) => submit(definition, input, perCall) as Promise<never>,
     async run(id, ...[perCall]) {

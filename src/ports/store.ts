@@ -12,9 +12,11 @@
  *  - No verb reads or writes across tenants; every row is addressed by tenant and id.
  */
 
+import type { CheckupFinding } from '../domain/checkup.ts';
 import type { Json } from '../domain/json.ts';
 import type { OperationState } from '../domain/operation-state.ts';
 import type { SagaState } from '../domain/saga-state.ts';
+import type { Clock } from './clock.ts';
 
 export interface Store {
   /** What people call it: `memory`, `pglite`, `postgres`. */
@@ -124,6 +126,19 @@ export interface Store {
    * INPUT_INVALID for what is no transaction, and with TRANSACTION_BROKEN when its statements cannot be relied upon.
    */
   within?(transaction: Transaction): Promise<StoreInTransaction>;
+
+  /**
+   * Looks at the database for whoever checks a set-up, whether the store is open or not; changes nothing. Settles in
+   * bounded time and does not reject because of what it finds. Left out by stores that have nothing outside the process.
+   */
+  examine?(asking: Examining): Promise<readonly CheckupFinding[]>;
+}
+
+/** What is compared with the database when it is examined. */
+export interface Examining {
+  readonly clock: Pick<Clock, 'now'>;
+  /** Attempts and look-ups that may be carried out at once. */
+  readonly concurrency: number;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { CheckupFinding } from '../domain/checkup.ts';
+
 /**
  * "Look at this operation at that time." A wake is a hint: it may be lost, late, early, repeated or forged, and
  * changes latency only. The receiver re-checks everything against the store; the sweep finds what no wake announced.
@@ -16,4 +18,11 @@ export interface Waker {
   wake(wake: Wake, delayMs: number): void;
   /** Forgets everything armed; resolves when no further `onWake` will be called. */
   stop(): Promise<void>;
+  /**
+   * Looks at what wakes go through, for whoever checks a set-up, whether started or not; changes nothing. Settles in
+   * bounded time and does not reject because of what it finds. Left out by wakers that never leave the process.
+   */
+  examine?(): Promise<readonly CheckupFinding[]>;
+  /** Whether wakes of other processes get through at the moment. Left out likewise. */
+  isConnected?(): boolean;
 }

@@ -48,6 +48,11 @@ export class Connection {
     await this.#answer((sql) => sql.unsafe<Row[]>(text).simple(), deadlineMs);
   }
 
+  /** Whether it has a session, or is about to. */
+  get isConnected(): boolean {
+    return this.#client !== null && !this.#client.isOver;
+  }
+
   /** Ends its session, if there is one: the next statement begins another. */
   drop(): void {
     this.#client?.end(new Error('The session was given up.'));

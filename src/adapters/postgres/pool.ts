@@ -44,6 +44,11 @@ export class Pool {
     }
   }
 
+  /** How many of them have a session of the server, or are about to. */
+  get connected(): number {
+    return this.#connections.filter(({ isConnected }) => isConnected).length;
+  }
+
   close(): void {
     for (const connection of this.#connections) connection.close();
   }

@@ -4,19 +4,21 @@
  * it. It makes its own connections and leaves the host's alone; every call settles by its deadline.
  */
 
-import { definitionInvalid, storeUnavailable, storeUnusable } from '../../domain/errors.ts';
+import { definitionInvalid, storeUnavailable } from '../../domain/errors.ts';
 import type { Store } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 import { systemRandom } from '../local/random.ts';
 import { checkSchema, checkServer, readLedgerName } from './check.ts';
 import type { Route } from './client.ts';
 import { answered, assertUrl, Connection } from './connection.ts';
+import { examination } from './examination.ts';
 import { type Database, type Executor, rendered } from './executor.ts';
 import type { Effect } from './faults.ts';
 import { groupCommit } from './group-commit.ts';
 import { applyMigrations } from './migrate.ts';
 import { Pool } from './pool.ts';
 import { causeOf } from './refusals.ts';
+import { tooFewToStart } from './room.ts';
 import { assertSchemaName, DEFAULT_SCHEMA, tablesIn } from './schema.ts';
 import { within } from './transaction.ts';
 import { applySagaTurns, keysOfSagaTurn } from './saga-turn.ts';
@@ -86,13 +88,8 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     exclusive: false,
     async open() {
       if (opened !== null) return;
-      if (connections < 2) {
-        throw storeUnusable(
-          'One connection cannot carry the heartbeat of this worker while it does anything else.',
-          'Write postgresStore({ url, connections: 2 }), or leave it at 6.',
-          { connections },
-        );
-      }
+      const tooFew = tooFewToStart(connections);
+      if (tooFew !== null) throw tooFew;
       const connection = () => new Connection(route, clock);
       opened = {
         work: new Pool(Array.from({ length: connections - 1 }, connection), clock),
@@ -122,6 +119,20 @@ export function postgresStore(options: PostgresStoreOptions): Store {
       slowMax: 1,
     }),
     within: (transaction) => within(transaction, { tables, ledger, clock, deadlineMs }),
+    async examine(asking) {
+      const connection = new Connection(route, clock);
+      const execute: Executor = (statement) => {
+        const { text, values } = rendered(statement);
+        return answered('read', connection.run(text, values, deadlineMs));
+      };
+      const connected = () => 1 + (opened === null ? 0 : opened.work.connected + opened.renewals.connected);
+      const store = { schema, pooler, statementTimeoutMs, connections, connected, migrates: options.migrate === true };
+      try {
+        return await examination({ execute, tables }, store, asking);
+      } finally {
+        connection.close();
+      }
+    },
   };
 
   async function prepare(): Promise<void> {

@@ -1,0 +1,73 @@
+/**
+ * How a process is, judged from what it knows at the moment, without asking anybody: so that a probe costs nothing and
+ * is answered also while the database is away.
+ */
+
+export interface Health {
+  /**
+   * False only when a restart would help: no sweep has come round for 60 times `sweepEvery`, and for a minute at least,
+   * although the heartbeat has gone through to the store all the while. An outage of the database never makes it false,
+   * nor does a stop. A process whose event loop is blocked answers no probe at all: give yours a time-out.
+   */
+  readonly live: boolean;
+  /** Whether this process carries out what is due: it is started, its worker is fresh, and the store answers. */
+  readonly ready: boolean;
+  /** `starting` until the first sweep is over, `stopped` once a stop is. */
+  readonly phase: Phase;
+  /** `isFresh`: its heartbeat has been answered lately, so that it may begin something. `id` is null before it has one. */
+  readonly worker: { readonly id: string | null; readonly isFresh: boolean };
+  /** `answers`: it answered the last sweep and the last heartbeats; false while nothing was asked. */
+  readonly store: { readonly name: string; readonly answers: boolean };
+  /** `isConnected`: whether wakes of other processes get through; null: this waker knows of none. Sweeps do without. */
+  readonly waker: { readonly isConnected: boolean | null };
+  /** Attempts and look-ups on their way, or waiting for a slot to be: what a stop waits for. */
+  readonly inFlight: number;
+  readonly slots: { readonly taken: number; readonly size: number };
+  /** Why it is not ready, or not live; null: it is both. */
+  readonly why: string | null;
+}
+
+export type Phase = 'new' | 'starting' | 'started' | 'stopping' | 'stopped';
+
+/** What the orchestrator knows about itself. */
+export interface Vitals extends Pick<Health, 'phase' | 'worker' | 'waker' | 'inFlight' | 'slots'> {
+  readonly store: { readonly name: string; readonly answered: boolean };
+  /** Since the last sweep was over, or since the first one was begun; null: there was none. */
+  readonly sinceSweepMs: number | null;
+  readonly sweepEveryMs: number;
+}
+
+const SWEEPS_MISSED = 60;
+const PATIENCE_MS = 60_000;
+
+export function healthOf(vitals: Vitals): Health {
+  const { phase, worker, store, waker, inFlight, slots } = vitals;
+  const answers = store.answered && worker.isFresh;
+  const stuck = stuckness(vitals);
+  const why = stuck ?? unreadiness(vitals, answers);
+  return {
+    ...{ live: stuck === null, ready: why === null, phase, worker },
+    ...{ store: { name: store.name, answers }, waker, inFlight, slots, why },
+  };
+}
+
+function stuckness({ phase, worker, sinceSweepMs, sweepEveryMs }: Vitals): string | null {
+  const isAtWork = phase === 'starting' || phase === 'started';
+  if (!isAtWork || !worker.isFresh || sinceSweepMs === null) return null;
+  if (sinceSweepMs < Math.max(SWEEPS_MISSED * sweepEveryMs, PATIENCE_MS)) return null;
+  return `No sweep has come round for ${Math.floor(sinceSweepMs / 1_000)} s, although the store answers. Restart the process.`;
+}
+
+function unreadiness({ phase, worker, store }: Vitals, answers: boolean): string | null {
+  if (phase !== 'started') return whyNot[phase];
+  if (!worker.isFresh) return 'The heartbeat of its worker does not reach the store; until it does, nothing is begun.';
+  if (!answers) return `The ${store.name} store did not answer the last sweep.`;
+  return null;
+}
+
+const whyNot: Readonly<Record<Exclude<Phase, 'started'>, string>> = {
+  new: 'start() was not called.',
+  starting: 'The start is not over yet.',
+  stopping: 'It is stopping, and begins nothing new.',
+  stopped: 'It has stopped.',
+};

@@ -11,7 +11,8 @@ import { createOrchestrator, isSagacityError, type SagacityError, type Store } f
 import { migrate, postgresStore, type PostgresStoreOptions } from 'sagacity/postgres';
 import { scriptedProvider, type ScriptedProvider } from 'sagacity/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { databaseAt, freshDatabase } from '../support/postgres.ts';
+import { as, grants, role, run } from '../support/other-users.ts';
+import { freshDatabase } from '../support/postgres.ts';
 import { chargeCard } from '../support/shop.ts';
 import { until } from '../support/world.ts';
 import { transactionPooler } from '../support/transaction-pooler.ts';
@@ -413,39 +414,6 @@ function at(url: string, port: number): string {
   const changed = new URL(url);
   changed.port = String(port);
   return changed.href;
-}
-
-function as(url: string, user: string): string {
-  const changed = new URL(url);
-  changed.username = user;
-  return changed.href;
-}
-
-let roles = 0;
-
-/** A role of its own; roles belong to the whole cluster. */
-async function role(owner: string, attributes: string): Promise<string> {
-  roles += 1;
-  const name = `clerk_${new URL(owner).pathname.slice(1)}_${roles}`;
-  await run(owner, `create role ${name} ${attributes}`);
-  return name;
-}
-
-/** Everything that the store needs, as the documents ask for it. */
-function grants(user: string): string {
-  return (
-    `grant usage on schema sagacity to ${user}; ` +
-    `grant select, insert, update, delete on all tables in schema sagacity to ${user}`
-  );
-}
-
-async function run(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
-  const sql = databaseAt(url);
-  try {
-    return await sql.unsafe(text);
-  } finally {
-    await sql.end();
-  }
 }
 
 /** Every table of the database, with the number of its rows. */

@@ -46,7 +46,7 @@ export async function examination(
     } catch (error) {
       const trouble = troubleOf(error, store.schema);
       const isAway = isSagacityError(error, 'STORE_UNAVAILABLE');
-      if (trouble !== null) findings.push(fault(trouble.check, trouble.error));
+      if (trouble !== null) findings.push(fault(trouble.check, trouble.error, trouble.remedy));
       else findings.push(fault(isAway ? 'database' : check, error, isAway ? REACH_IT : undefined));
       return !isAway;
     }
@@ -91,7 +91,11 @@ async function aboutDatabase(
   const praise = (check: CheckName, says: string) => {
     if (troubles.every((trouble) => trouble.check !== check)) findings.push(sound(check, says));
   };
-  const tables = !isTrusted ? '' : migrations === null ? `, schema ${schema} up to date` : `, ${schema} to be migrated`;
+  const tables = !isTrusted
+    ? ''
+    : migrations === null
+      ? `, schema ${schema} up to date`
+      : `, schema ${schema} to be migrated`;
   praise('database', `PostgreSQL ${facts.version}, database ${facts.database}${tables}.`);
   praise('role', `User ${facts.user} has the rights that are needed${facts.usage === null ? ' so far' : ''}.`);
   praise('pooler', pooler ? 'Nothing depends on a session.' : 'The settings of a session reach the server.');

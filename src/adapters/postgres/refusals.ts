@@ -11,6 +11,8 @@ import { sqlstateOf } from './faults.ts';
 export interface Trouble {
   readonly check: CheckName;
   readonly error: SagacityError;
+  /** For who set it up, where that of the error is for who called. */
+  readonly remedy?: string;
 }
 
 /** What made it impossible to begin: something that trying again will not mend, or `error` as it is. */
@@ -26,13 +28,15 @@ export function troubleOf(error: unknown, schema: string): Trouble | null {
 /** A login or a database that is refused. */
 function troubleOfNoSession(error: SagacityError): Trouble | null {
   const sqlstate = sqlstateOf(error) ?? '';
-  // The server has none left for the moment, or for this user.
-  if (sqlstate === '53300') return { check: 'pool', error };
+  if (sqlstate === '53300') return { check: 'pool', error, remedy: MAKE_ROOM };
   const refusal = refusals.find(({ states }) => states.test(sqlstate));
   if (refusal === undefined) return null;
   const { check, what, remedy } = refusal;
   return { check, error: storeUnusable(`${what} (SQLSTATE ${sqlstate}).`, remedy, { sqlstate }, error) };
 }
+
+const MAKE_ROOM =
+  'No connection is left: end sessions, or raise max_connections or the connection limit of the user or the database.';
 
 export const THROUGH_A_POOLER = 'Write postgresStore({ url, pooler: true }), or give the url of the server itself.';
 

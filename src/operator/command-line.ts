@@ -7,10 +7,11 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { type ErrorCode, isSagacityError } from '../domain/errors.ts';
+import { addCheckCommand } from './check-command.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { failWhenAnswersAreLost, note } from './output.ts';
 
-const commands = [addMigrateCommand];
+const commands = [addMigrateCommand, addCheckCommand];
 
 /** Does what the words say, and leaves the exit code with the process. */
 export async function runCommandLine(words: readonly string[]): Promise<void> {

@@ -5,9 +5,9 @@
 
 export interface Health {
   /**
-   * False only when a restart would help: no sweep has come round for 60 times `sweepEvery`, and for a minute at least,
-   * although the heartbeat has gone through to the store all the while. An outage of the database never makes it false,
-   * nor does a stop. A process whose event loop is blocked answers no probe at all: give yours a time-out.
+   * False only when a restart would help: no sweep has come round for 60 times `sweepEvery` (and twice the time-out of
+   * the heartbeat, and a minute), although the heartbeat goes through to the store. An outage of the database never makes
+   * it false, nor does a stop. A process whose event loop is blocked answers no probe at all: give yours a time-out.
    */
   readonly live: boolean;
   /** Whether this process carries out what is due: it is started, its worker is fresh, and the store answers. */
@@ -35,9 +35,12 @@ export interface Vitals extends Pick<Health, 'phase' | 'worker' | 'waker' | 'inF
   /** Since the last sweep was over, or since the first one was begun; null: there was none. */
   readonly sinceSweepMs: number | null;
   readonly sweepEveryMs: number;
+  readonly heartbeatTimeoutMs: number;
 }
 
 const SWEEPS_MISSED = 60;
+/** A heartbeat counts for one time-out after the store fell silent: by then it is known whether it did. */
+const TIMEOUTS_MISSED = 2;
 const PATIENCE_MS = 60_000;
 
 export function healthOf(vitals: Vitals): Health {
@@ -51,10 +54,11 @@ export function healthOf(vitals: Vitals): Health {
   };
 }
 
-function stuckness({ phase, worker, sinceSweepMs, sweepEveryMs }: Vitals): string | null {
+function stuckness({ phase, worker, sinceSweepMs, sweepEveryMs, heartbeatTimeoutMs }: Vitals): string | null {
   const isAtWork = phase === 'starting' || phase === 'started';
   if (!isAtWork || !worker.isFresh || sinceSweepMs === null) return null;
-  if (sinceSweepMs < Math.max(SWEEPS_MISSED * sweepEveryMs, PATIENCE_MS)) return null;
+  const patienceMs = Math.max(SWEEPS_MISSED * sweepEveryMs, TIMEOUTS_MISSED * heartbeatTimeoutMs, PATIENCE_MS);
+  if (sinceSweepMs < patienceMs) return null;
   return `No sweep has come round for ${Math.floor(sinceSweepMs / 1_000)} s, although the store answers. Restart the process.`;
 }
 

@@ -568,6 +568,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       slots: { taken: slots.size - slots.free, size: slots.size },
       sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
       sweepEveryMs,
+      heartbeatTimeoutMs: heartbeat.timeoutMs,
     });
   }
 

@@ -3,29 +3,9 @@
 import { createOrchestrator, inconclusive, type Logger, operation, type Run, typed, unknown } from 'sagacity';
 import { memoryStore, testClock } from 'sagacity/testing';
 import { describe, expect, test } from 'vitest';
-import { storeUnavailable } from '../../src/domain/errors.ts';
-import type { Store } from '../../src/ports/store.ts';
 import { evenChance } from '../support/chance.ts';
+import { leaving } from '../support/leaving-store.ts';
 import { reached } from '../support/world.ts';
-
-/** A store that can be away. */
-function leaving(store: Store): { readonly store: Store; away: boolean } {
-  const state = {
-    away: false,
-    store: new Proxy(store, {
-      get(target, name: keyof Store) {
-        const verb = target[name];
-        if (typeof verb !== 'function') return verb;
-        return (...args: never[]) => {
-          if (state.away) return Promise.reject(storeUnavailable('The database is away.', 'Call again.'));
-          // Each verb takes what the port says, and is given what it was called with.
-          return (verb as (...given: never[]) => unknown).apply(target, args);
-        };
-      },
-    }),
-  };
-  return state;
-}
 
 describe('a minute without the store, with twenty operations in doubt', () => {
   test('is a line for the sweep, a line for the heartbeat, and one when it is over', async () => {

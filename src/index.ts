@@ -1,5 +1,6 @@
 /** The public names of Sagacity, listed by hand. */
 
+export type { StopSignal } from './adapters/local/signals.ts';
 export { createOrchestrator, type CreateOptions } from './create-orchestrator.ts';
 export { type AttemptContext, type LookupContext, operation, type Operation } from './define/operation.ts';
 export { type Migration, migration, type MovedSaga, type SagaStanding } from './define/migration.ts';

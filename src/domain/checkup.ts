@@ -5,16 +5,16 @@
 
 import { isSagacityError } from './errors.ts';
 
-/** In the order in which they are told. */
-export const checkNames = ['database', 'role', 'pooler', 'clock', 'standby', 'pool', 'nats'] as const;
-
 /**
  * `database`: it answers, is new enough, takes writes, and has the tables of this version. `role`: the user may do what
  * is needed. `pooler`: a transaction pooler is in between only where that was said. `clock`: that of this process agrees
  * with the database's. `standby`: what the database acknowledges is kept, also by who takes its place. `pool`:
  * connections are enough, and there for the taking. `nats`: wakes get through.
  */
-export type CheckName = (typeof checkNames)[number];
+export type CheckName = 'database' | 'role' | 'pooler' | 'clock' | 'standby' | 'pool' | 'nats';
+
+/** In the order in which they are told. */
+const inOrder: readonly CheckName[] = ['database', 'role', 'pooler', 'clock', 'standby', 'pool', 'nats'];
 
 export interface CheckupFinding {
   readonly check: CheckName;
@@ -32,8 +32,8 @@ export interface Checkup {
 }
 
 export function checkupOf(findings: readonly CheckupFinding[]): Checkup {
-  const inOrder = checkNames.flatMap((name) => findings.filter(({ check }) => check === name));
-  return { ok: inOrder.every(({ level }) => level !== 'fault'), findings: inOrder };
+  const ok = findings.every(({ level }) => level !== 'fault');
+  return { ok, findings: findings.toSorted((a, b) => inOrder.indexOf(a.check) - inOrder.indexOf(b.check)) };
 }
 
 export function sound(check: CheckName, says: string): CheckupFinding {

@@ -13,7 +13,7 @@ export interface Health {
   /** Whether this process carries out what is due: it is started, its worker is fresh, and the store answers. */
   readonly ready: boolean;
   /** `starting` until the first sweep is over, `stopped` once a stop is. */
-  readonly phase: Phase;
+  readonly phase: 'new' | 'starting' | 'started' | 'stopping' | 'stopped';
   /** `isFresh`: its heartbeat has been answered lately, so that it may begin something. `id` is null before it has one. */
   readonly worker: { readonly id: string | null; readonly isFresh: boolean };
   /** `answers`: it answered the last sweep and the last heartbeats; false while nothing was asked. */
@@ -26,8 +26,6 @@ export interface Health {
   /** Why it is not ready, or not live; null: it is both. */
   readonly why: string | null;
 }
-
-export type Phase = 'new' | 'starting' | 'started' | 'stopping' | 'stopped';
 
 /** What the orchestrator knows about itself. */
 export interface Vitals extends Pick<Health, 'phase' | 'worker' | 'waker' | 'inFlight' | 'slots'> {
@@ -69,7 +67,7 @@ function unreadiness({ phase, worker, store }: Vitals, answers: boolean): string
   return null;
 }
 
-const whyNot: Readonly<Record<Exclude<Phase, 'started'>, string>> = {
+const whyNot: Readonly<Record<Exclude<Health['phase'], 'started'>, string>> = {
   new: 'start() was not called.',
   starting: 'The start is not over yet.',
   stopping: 'It is stopping, and begins nothing new.',

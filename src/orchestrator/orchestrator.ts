@@ -59,7 +59,7 @@ import {
 } from './decide.ts';
 import { Driver } from './driver.ts';
 import { examine } from './examination.ts';
-import { type Health, healthOf, type Phase } from './health.ts';
+import { type Health, healthOf } from './health.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
@@ -383,7 +383,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     spanMs: verifyAfterFailoverMs,
   });
 
-  let phase: Exclude<Phase, 'starting'> = 'new';
+  let phase: Exclude<Health['phase'], 'starting'> = 'new';
   let opening: Promise<void> | null = null;
   let starting: Promise<void> | null = null;
   let stopping: Promise<void> | null = null;

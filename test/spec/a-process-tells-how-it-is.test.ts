@@ -3,12 +3,12 @@
  * would help. An outage of the database makes it not ready; only a process that is stuck by itself is not live.
  */
 
-import { createOrchestrator, type Health, type Store } from 'sagacity';
+import { createOrchestrator, type Health, type Orchestrator, type Store } from 'sagacity';
 import { afterEach, describe, expect, test } from 'vitest';
 import { overlay } from '../../src/testing/overlay.ts';
-import { leaving, type LeavingStore } from '../support/leaving-store.ts';
+import { leaving } from '../support/leaving-store.ts';
 import { gate } from '../support/scripted-charge.ts';
-import { severable, type SeverableStore } from '../support/severable-store.ts';
+import { severable } from '../support/severable-store.ts';
 import { type Stage, stage } from '../support/stage.ts';
 import { order } from '../support/stage-in.ts';
 import { reached, until } from '../support/world.ts';
@@ -94,16 +94,18 @@ describe('a process', () => {
   });
 
   test('whose start has failed may be started again', async () => {
-    const holder = held((kept) => leaving(kept));
-    shop = await stage({ start: false, on: holder.on });
-    holder.store.away = true;
-    await expect(shop.orchestrator.start()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
-    const failed = shop.orchestrator.health();
-    holder.store.away = false;
-    await shop.orchestrator.start();
+    shop = await stage({ start: false });
+    const database = leaving(shop.store);
+    const orchestrator = shop.another(database.store);
+
+    database.away = true;
+    await expect(orchestrator.start()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    const failed = orchestrator.health();
+    database.away = false;
+    await orchestrator.start();
 
     expect(failed).toMatchObject({ live: true, ready: false, phase: 'new' });
-    expect(shop.orchestrator.health()).toMatchObject({ live: true, ready: true, phase: 'started' });
+    expect(orchestrator.health()).toMatchObject({ live: true, ready: true, phase: 'started' });
   });
 });
 
@@ -129,17 +131,19 @@ describe('a process that is told to stop', () => {
 
 describe('a database that is away for an hour', () => {
   test('makes a process not ready within two sweeps, never not live, and ready again when it is back', async () => {
-    const holder = held((kept) => leaving(kept));
-    shop = await stage({ on: holder.on });
+    shop = await stage({ start: false });
+    const database = leaving(shop.store);
+    const orchestrator = shop.another(database.store);
+    await orchestrator.start();
 
-    holder.store.away = true;
+    database.away = true;
     await shop.clock.advance('2s');
-    const soon = shop.orchestrator.health();
-    const during = await healthsOver(60);
-    holder.store.away = false;
+    const soon = orchestrator.health();
+    const during = await healthsOver(60, orchestrator);
+    database.away = false;
     // The heartbeat first, by which the worker is another one, and then a sweep.
     await shop.clock.advance('6s');
-    const afterwards = shop.orchestrator.health();
+    const afterwards = orchestrator.health();
 
     expect(soon).toMatchObject({ live: true, ready: false, store: { answers: false } });
     expect(soon.why).toBe('The memory store did not answer the last sweep.');
@@ -152,11 +156,13 @@ describe('a database that is away for an hour', () => {
   });
 
   test('makes it not ready, and never not live, also when calls are not even refused', async () => {
-    const holder = held((kept) => severable(kept));
-    shop = await stage({ on: holder.on });
+    shop = await stage({ start: false });
+    const database = severable(shop.store);
+    const orchestrator = shop.another(database);
+    await orchestrator.start();
 
-    holder.store.sever();
-    const during = await healthsOver(60);
+    database.sever();
+    const during = await healthsOver(60, orchestrator);
 
     expect(during.map(({ live, ready }) => ({ live, ready }))).toEqual(
       during.map(() => ({ live: true, ready: false })),
@@ -227,23 +233,11 @@ describe('a sweep that hangs although the store answers', () => {
 });
 
 /** How the process is after each of so many minutes. */
-async function healthsOver(minutes: number): Promise<readonly Health[]> {
+async function healthsOver(minutes: number, orchestrator: Orchestrator<true>): Promise<readonly Health[]> {
   const healths: Health[] = [];
   while (healths.length < minutes) {
     await shop.clock.advance('1m');
-    healths.push(shop.orchestrator.health());
+    healths.push(orchestrator.health());
   }
   return healths;
-}
-
-/** Puts a store before the stage's own, and keeps it at hand. */
-function held<Before extends LeavingStore | SeverableStore>(put: (store: Store) => Before) {
-  const holder = {
-    store: undefined as unknown as Before,
-    on(kept: Store): Store {
-      holder.store = put(kept);
-      return 'store' in holder.store ? holder.store.store : holder.store;
-    },
-  };
-  return holder;
 }

@@ -18,6 +18,7 @@ import { as, grants, role, run } from '../support/other-users.ts';
 import { freshDatabase } from '../support/postgres.ts';
 import { replicationIs, streamingStandby } from '../support/streaming-standby.ts';
 import { transactionPooler } from '../support/transaction-pooler.ts';
+import { until } from '../support/world.ts';
 
 /** In every url, though no server here asks for it. */
 const PASSWORD = 'canary-19c4';
@@ -372,7 +373,7 @@ describe('a standby', () => {
     expect(asynchronous).toEqual([
       {
         ...{ check: 'standby', level: 'warning' },
-        says: expect.stringMatching(/one standby, none of them synchronous: a fail-over loses commits/),
+        says: expect.stringMatching(/^synchronous_standby_names is empty: a fail-over to the standby loses commits/),
         remedy: expect.stringMatching(/synchronous_standby_names/),
       },
     ]);
@@ -382,11 +383,32 @@ describe('a standby', () => {
     expect(unseen).toEqual([
       {
         ...{ check: 'standby', level: 'warning' },
-        says: expect.stringMatching(/one standby; whether one is synchronous cannot be seen/),
+        says: expect.stringMatching(/^It cannot be seen whether a standby is synchronous\.$/),
         remedy: expect.stringMatching(/^Grant pg_monitor/),
       },
     ]);
     expect(local).toMatchObject([{ level: 'warning', says: expect.stringMatching(/synchronous_commit is local/) }]);
+  });
+
+  test('that everybody waits for and that is not there is a fault', async () => {
+    await run(primary.url, "alter system set synchronous_standby_names = 'another'");
+    await run(primary.url, 'select pg_reload_conf()');
+    await until(async () => {
+      const [told] = await run(primary.url, 'show synchronous_standby_names');
+      return told?.['synchronous_standby_names'] === 'another' ? true : null;
+    }, 'the server to wait for another standby');
+
+    const found = await standbyFindings({ url });
+    await run(primary.url, 'alter system reset synchronous_standby_names');
+    await run(primary.url, 'select pg_reload_conf()');
+
+    expect(found).toEqual([
+      {
+        ...{ check: 'standby', level: 'fault' },
+        says: expect.stringMatching(/^synchronous_standby_names is 'another', and no such standby is connected/),
+        remedy: expect.stringMatching(/^Connect it again/),
+      },
+    ]);
   });
 
   test('is no place for the store itself, and is named as one', async () => {

@@ -1,6 +1,6 @@
 /**
- * Whether a server keeps what it has acknowledged, when it crashes and when a standby takes its place. Everything here
- * is a warning: Sagacity notices a fail-over and verifies what may be lost, but it cannot get back what nobody has.
+ * Whether a server keeps what it has acknowledged, when it crashes and when a standby takes its place. What may be lost
+ * is a warning: Sagacity notices a fail-over and verifies it, but it cannot get back what nobody has.
  */
 
 import { sql } from 'drizzle-orm';
@@ -58,30 +58,32 @@ function atCrash({ commits, fsync, fullPages }: Facts): CheckupFinding | null {
 }
 
 function atFailover({ commits, named, standbys, synchronous, unseen }: Facts): CheckupFinding | null {
-  if (standbys === 0 || commits === 'off') return null;
-  const many = standbys === 1 ? 'one standby' : `${standbys} standbys`;
-  if (commits === 'local') {
+  if (commits === 'off') return null;
+  const isAwaited = named !== '' && commits !== 'local';
+  if (isAwaited && synchronous > 0) return null;
+  if (isAwaited && unseen > 0) {
     return warning(
       'standby',
-      `synchronous_commit is local: of ${many}, none need have what the server has acknowledged.`,
-      AWAIT_A_STANDBY,
-    );
-  }
-  if (named !== '' && synchronous > 0) return null;
-  if (named !== '' && unseen > 0) {
-    return warning(
-      'standby',
-      `There ${standbys === 1 ? 'is' : 'are'} ${many}; whether one is synchronous cannot be seen.`,
+      'It cannot be seen whether a standby is synchronous.',
       'Grant pg_monitor to the user of the url, or look at pg_stat_replication as another one.',
     );
   }
+  if (isAwaited) return awaitedForEver(named);
+  if (standbys === 0) return null;
+  const isSetTo = commits === 'local' ? 'synchronous_commit is local' : 'synchronous_standby_names is empty';
   return warning(
     'standby',
-    `There ${standbys === 1 ? 'is' : 'are'} ${many}, none of them synchronous: a fail-over loses commits that the server has acknowledged.`,
-    AWAIT_A_STANDBY,
+    `${isSetTo}: a fail-over to ${standbys === 1 ? 'the standby' : `one of ${standbys} standbys`} loses commits that the ` +
+      'server has acknowledged.',
+    'Name a synchronous standby (synchronous_standby_names) and leave synchronous_commit on; or see that ' +
+      'verifyAfterFailover is longer than what a fail-over can lose.',
   );
 }
 
-const AWAIT_A_STANDBY =
-  'Name a synchronous one (synchronous_standby_names) and leave synchronous_commit on; or see that verifyAfterFailover ' +
-  'is longer than what a fail-over can lose.';
+function awaitedForEver(named: string): CheckupFinding {
+  return {
+    ...{ check: 'standby', level: 'fault' },
+    says: `synchronous_standby_names is '${named}', and no such standby is connected: every commit waits for one.`,
+    remedy: 'Connect it again, or reset synchronous_standby_names and reload the configuration.',
+  };
+}

@@ -18,7 +18,8 @@ describe.concurrent('a database in which nothing is wrong', () => {
 
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     expect(ended.stdout.split('\n')).toEqual([
-      expect.stringMatching(/^✓ database {2}PostgreSQL \d+, database \w+, schema sagacity up to date\.$/),
+      expect.stringMatching(/^✓ database {2}PostgreSQL \d+, database \w+\.$/),
+      '✓ database  Schema sagacity is up to date.',
       '✓ role      User postgres has the rights that are needed.',
       '✓ pooler    The settings of a session reach the server.',
       '✓ clock     This process and the database agree about the time, within 5 s.',
@@ -65,7 +66,7 @@ describe.concurrent('a database that the store could not start on', () => {
 
     expect([told.code, told.stderr]).toEqual([1, '']);
     expect(told.stdout).toMatch(
-      /^✗ database {2}The schema sagacity lacks 0000_operations.*\n {12}Run: npx sagacity mig/,
+      /\n✗ database {2}The schema sagacity lacks 0000_operations.*\n {12}Run: npx sagacity mig/,
     );
     expect(told.stdout).toMatch(/\nsagacity: 1 fault, 1 warning\n$/);
     expect(listed.code).toBe(1);

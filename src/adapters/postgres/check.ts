@@ -4,10 +4,10 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import { isSagacityError, schemaOutdated, storeUnusable } from '../../domain/errors.ts';
+import { isSagacityError, type SagacityError, schemaOutdated, storeUnusable } from '../../domain/errors.ts';
 import { answerOf, type Database } from './executor.ts';
 import { sqlstateOf } from './faults.ts';
-import { migrationsMissing } from './migrate.ts';
+import { type MigrationName, migrationsMissing } from './migrate.ts';
 import { THROUGH_A_POOLER, type Trouble } from './refusals.ts';
 import type { Tables } from './schema.ts';
 import { storeTimeline } from './store-timeline.ts';
@@ -42,8 +42,10 @@ export async function checkServer(database: Database, options: CheckOptions): Pr
 
 /** Rejects with SCHEMA_OUTDATED when migrations are missing, or STORE_UNUSABLE when the rights on the tables are. */
 export async function checkSchema(database: Database, schema: string): Promise<void> {
-  const trouble = (await rightsTrouble(database, schema)) ?? (await migrationsTrouble(database, schema));
+  const trouble = await rightsTrouble(database, schema);
   if (trouble !== null) throw trouble.error;
+  const missing = await migrationsMissing(database.execute, schema);
+  if (missing.length > 0) throw lacking(schema, missing);
 }
 
 export async function serverFacts(database: Database, schema: string): Promise<ServerFacts> {
@@ -140,16 +142,12 @@ export async function rightsTrouble(database: Database, schema: string): Promise
   return { check: 'role', error };
 }
 
-/** Only for a user who may select what migrations there were. Rejects when they are of a newer version, or another's. */
-export async function migrationsTrouble(database: Database, schema: string): Promise<Trouble | null> {
-  const missing = await migrationsMissing(database.execute, schema);
-  if (missing.length === 0) return null;
-  const error = schemaOutdated(
+export function lacking(schema: string, missing: readonly MigrationName[]): SagacityError {
+  return schemaOutdated(
     `The schema ${schema} lacks ${missing.map(({ name }) => name).join(', ')}.`,
     `Run: npx sagacity migrate --url <url> --schema ${schema}, or add migrate: true to postgresStore; nothing was changed.`,
     { schema, missing: missing.map(({ name }) => name) },
   );
-  return { check: 'database', error };
 }
 
 /** Names one ledger among all databases that have one; it never changes. */

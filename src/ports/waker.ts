@@ -20,7 +20,8 @@ export interface Waker {
   stop(): Promise<void>;
   /**
    * Looks at what wakes go through, for whoever checks a set-up, whether started or not; changes nothing. Settles in
-   * bounded time and does not reject because of what it finds. Left out by wakers that never leave the process.
+   * bounded time and does not reject because of what it finds. That wakes do not get through is a warning, because sweeps
+   * find what they would have announced. Left out by wakers that never leave the process.
    */
   examine?(): Promise<readonly CheckupFinding[]>;
   /** Whether wakes of other processes get through at the moment. Left out likewise. */

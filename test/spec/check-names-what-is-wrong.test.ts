@@ -279,6 +279,7 @@ describe('what is only nearly wrong', () => {
   test.each<[string, () => Promise<PostgresStoreOptions & Partial<CreateOptions>>]>([
     ['a clock that is four seconds ahead', async () => ({ url: shop, clock: clockOff(4_000) })],
     ['a pooler that was told of', async () => ({ url: await pooled('refused'), pooler: true })],
+    ['a pooler that has few sessions for many connections', manyThroughAPooler],
     ['most of the connections that the server has', async () => ({ url: shop, connections: 150 })],
     ['sixteen attempts a connection', async () => ({ url: shop, connections: 2, concurrency: 16 })],
     ['a waker that has nothing to complain of', async () => ({ url: shop, waker: wakerThat(async () => []) })],
@@ -316,7 +317,7 @@ describe('several faults at once', () => {
 
     expect(findings.at(-1)).toEqual({
       check: 'nats',
-      level: 'fault',
+      level: 'warning',
       says: 'It has no password for me.',
       remedy: null,
     });
@@ -462,6 +463,10 @@ async function pooled(settings: 'ignored' | 'refused'): Promise<string> {
   const pooler = await transactionPooler(shop, { settings });
   cleanups.push(() => pooler.close());
   return pooler.url;
+}
+
+async function manyThroughAPooler(): Promise<PostgresStoreOptions> {
+  return { url: await pooled('refused'), pooler: true, connections: 500 };
 }
 
 async function emptyDatabase(): Promise<string> {

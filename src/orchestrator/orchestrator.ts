@@ -32,7 +32,7 @@ import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
 import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
-import type { Wake, Waker } from '../ports/waker.ts';
+import type { Told, Wake, Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
 import { memberOf, newOperation, OperationAlone } from './alone.ts';
@@ -339,7 +339,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     );
   }
   const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
-  const watchers = new Watchers();
+  const watchers = new Watchers(waker);
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
     { store, clock, random, logger },
@@ -351,9 +351,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     ...{ store, waker, clock, random, caller, limits, logger, slots, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
-    onBacklog() {
+    onBacklog(ref) {
       moreIsDue = true;
       claimMore();
+      if (roomLeft() <= 0) waker.tell?.({ kind: 'due', ref });
     },
   });
 
@@ -377,10 +378,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let sagasFirst = false;
 
   function open(): Promise<void> {
-    opening ??= store.open().catch((error: unknown) => {
-      opening = null;
-      throw error;
-    });
+    opening ??= store.open().then(
+      () => waker.open?.(store.ledger?.() ?? store.name),
+      (error: unknown) => {
+        opening = null;
+        throw error;
+      },
+    );
     return opening;
   }
 
@@ -397,7 +401,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     await open();
     if (stopping !== null) throw orchestratorStopped('start');
     await worker.start();
-    await waker.start((wake) => void woken(wake));
+    await waker.start(woken, heard);
     if (stopping !== null) throw orchestratorStopped('start');
     phase = 'started';
     await sweep();
@@ -434,13 +438,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
+  /** Slots that nothing which was claimed is on its way to. */
+  function roomLeft(): number {
+    return slots.free - arriving;
+  }
+
   /** Claims what is due, no more than there are slots for: the rest is free for other workers. One at a time. */
   async function claimDue(): Promise<void> {
     if (claiming) return;
     claiming = true;
     try {
       do {
-        const room = Math.min(CLAIM_LIMIT, slots.free - arriving);
+        const room = Math.min(CLAIM_LIMIT, roomLeft());
         // Until the store says otherwise, also when it says nothing.
         moreIsDue = true;
         if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
@@ -453,7 +462,11 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
   function claimMore(): void {
-    if (!moreIsDue || slots.free - arriving < slots.size * CLAIM_SHARE) return;
+    if (!moreIsDue || roomLeft() < slots.size * CLAIM_SHARE) return;
+    claimSoon();
+  }
+
+  function claimSoon(): void {
     claimDue().catch((error: unknown) => {
       logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
     });
@@ -499,15 +512,40 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   async function woken(wake: Wake): Promise<void> {
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
-    if (wake.generation !== 0 && slots.free - arriving <= 0) {
+    const ref = { tenant: wake.tenant, id: wake.operationId };
+    const wasSaid = wake.generation === 0;
+    const taken = await take(ref, wasSaid);
+    // Somebody else holds it, perhaps in another process.
+    if (taken === 0 && wasSaid) waker.tell?.({ kind: 'said', ref });
+  }
+
+  /** What other processes tell. */
+  function heard(news: Told): void {
+    if (phase !== 'started' || !worker.isFresh) return;
+    switch (news.kind) {
+      case 'said':
+        driver.attend(news.ref);
+        return;
+      case 'due':
+        void take(news.ref, false);
+        return;
+      case 'freed':
+        claimSoon();
+    }
+  }
+
+  /** Claims this one if it is anybody's; how many that were, or null if the store was not asked or did not answer. */
+  async function take(ref: OperationRef, evenWithoutRoom: boolean): Promise<number | null> {
+    if (!evenWithoutRoom && roomLeft() <= 0) {
       // It is due, and anybody's who has room.
       moreIsDue = true;
-      return;
+      return null;
     }
     try {
-      await claim(1, { tenant: wake.tenant, id: wake.operationId });
+      return await claim(1, ref);
     } catch (error) {
-      logger.debug({ operation: wake.operationId, error }, 'a wake did not reach the store; the sweep will');
+      logger.debug({ operation: ref.id, error }, 'a wake did not reach the store; the sweep will');
+      return null;
     }
   }
 
@@ -525,8 +563,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     driver.close();
     watchers.close();
     worker.stop();
-    if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
-    if (opening !== null) await soon(store.close(), CLOSE_PATIENCE_MS);
+    if (wasStarted && (await soon(worker.retire(), STOP_PATIENCE_MS))) waker.tell?.({ kind: 'freed' });
+    if (opening === null) return;
+    await soon(Promise.all([store.close(), waker.close?.()]), CLOSE_PATIENCE_MS);
   }
 
   /** True if `work` ended in time. */

@@ -26,6 +26,8 @@ export interface Store {
   open(): Promise<void>;
   /** Closes what `open` opened. Safe to call twice. */
   close(): Promise<void>;
+  /** Names these tables among all that there are, once it is open. Left out where no two processes can share them. */
+  ledger?(): string;
 
   /** Creates the row of a worker, fresh from now, and tells which timeline the store is on. */
   enlist(worker: string): Promise<Timeline>;

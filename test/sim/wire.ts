@@ -11,7 +11,7 @@ import type { Process } from './process.ts';
 /** Nothing has to be woken more often than this in one schedule. */
 const WAKES_MAX = 3_000;
 
-type Listener = (wake: Wake) => void;
+type Listener = (wake: Wake) => Promise<void>;
 
 export class Wire {
   readonly #course: Course;
@@ -69,7 +69,7 @@ export class Wire {
       if (!counts()) return;
       const listening = [...this.#listening.keys()].filter((process) => process.isAlive);
       const to = plan.sharedWaker ? listening[chance.below(listening.length)] : from;
-      to?.sees(() => this.#listening.get(to)?.(wake));
+      to?.sees(() => void this.#listening.get(to)?.(wake));
     });
   }
 

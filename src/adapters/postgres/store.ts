@@ -107,6 +107,10 @@ export function postgresStore(options: PostgresStoreOptions): Store {
     async close() {
       close();
     },
+    ledger() {
+      if (ledger === null) throw notOpen();
+      return `${ledger} ${schema}`;
+    },
     ...verbs({ read, write, renew: executor('write', 'renewals', statementTimeoutMs) }, tables),
     turn: groupCommit({
       apply: (turns, lockTimeoutMs) => applyTurns(turning, turns, { lockTimeoutMs }),

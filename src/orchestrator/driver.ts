@@ -449,9 +449,12 @@ export class Driver {
     else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
   }
 
-  /** What was said before comes first: who was asked in time has not been asked in vain. */
-  async #fire(held: Held, { name, generation }: Timer): Promise<void> {
-    const { store } = this.#around;
+  /**
+   * What was said before comes first: who was asked in time has not been asked in vain. The store's time decides whether
+   * it is due: the clock of this process, which has measured since it last heard of that, may be fast.
+   */
+  async #fire(held: Held, { name, generation, dueAt }: Timer): Promise<void> {
+    const { store, clock } = this.#around;
     let stored: AnyRow | null;
     try {
       stored = await held.aggregate.read(store);
@@ -462,7 +465,12 @@ export class Driver {
     const said = stored === null || stored.handovers.length === 0 ? null : stored;
     // What nobody here can take must not keep its timers from it.
     if (said !== null && (await this.#hear(held, said))) return await this.#goOnAfterWords(held);
-    if (!held.dropped) await this.#write(held, { type: 'timer', name, generation });
+    if (held.dropped) return;
+    if (stored !== null && stored.now < dueAt) {
+      held.told = { ...held.told, now: stored.now, heardAt: stampNow(clock) };
+      return this.#wake(held.aggregate.ref, held.generation, dueAt - stored.now);
+    }
+    await this.#write(held, { type: 'timer', name, generation });
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */

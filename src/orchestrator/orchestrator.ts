@@ -31,7 +31,15 @@ import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
+import type {
+  OperationRef,
+  SagaVersion,
+  ServedSaga,
+  Store,
+  StoreInTransaction,
+  Transaction,
+  Sought,
+} from '../ports/store.ts';
 import type { Told, Wake, Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
@@ -379,7 +387,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   function open(): Promise<void> {
     opening ??= store.open().then(
-      () => waker.open?.(store.ledger?.() ?? store.name),
+      () => waker.open?.(store.ledger?.() ?? store.name, logger),
       (error: unknown) => {
         opening = null;
         throw error;
@@ -473,7 +481,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */
-  async function claim(limit: number, only?: OperationRef): Promise<number> {
+  async function claim(limit: number, only?: Sought): Promise<number> {
     const claimant = worker.id;
     const kinds = kindsToClaim(only);
     let claimed = 0;
@@ -499,7 +507,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  function kindsToClaim(only?: OperationRef) {
+  function kindsToClaim(only?: Sought) {
     const sagasOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
       store.claimSagas(claimant, served, atMost, only);
     const operationsOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
@@ -514,7 +522,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
     const ref = { tenant: wake.tenant, id: wake.operationId };
     const wasSaid = wake.generation === 0;
-    const taken = await take(ref, wasSaid);
+    // What has moved on since has a wake of its own.
+    const taken = await take(wasSaid ? ref : { ...ref, generation: wake.generation }, wasSaid);
     // Somebody else holds it, perhaps in another process.
     if (taken === 0 && wasSaid) waker.tell?.({ kind: 'said', ref });
   }
@@ -535,16 +544,16 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   /** Claims this one if it is anybody's; how many that were, or null if the store was not asked or did not answer. */
-  async function take(ref: OperationRef, evenWithoutRoom: boolean): Promise<number | null> {
+  async function take(sought: Sought, evenWithoutRoom: boolean): Promise<number | null> {
     if (!evenWithoutRoom && roomLeft() <= 0) {
       // It is due, and anybody's who has room.
       moreIsDue = true;
       return null;
     }
     try {
-      return await claim(1, ref);
+      return await claim(1, sought);
     } catch (error) {
-      logger.debug({ operation: ref.id, error }, 'a wake did not reach the store; the sweep will');
+      logger.debug({ operation: sought.id, error }, 'a wake did not reach the store; the sweep will');
       return null;
     }
   }

@@ -57,12 +57,7 @@ export interface Store {
    * due already or later; what rests, with no due time and nothing handed over, is left. Never touches what a living
    * worker owns, and gives nothing to a worker that is dead itself. Oldest due first.
    */
-  claim(
-    worker: string,
-    actions: readonly string[],
-    limit: number,
-    only?: OperationRef,
-  ): Promise<readonly OperationRow[]>;
+  claim(worker: string, actions: readonly string[], limit: number, only?: Sought): Promise<readonly OperationRow[]>;
 
   /** Operations and sagas owned by `worker` for which hand-overs wait. */
   handedOver(worker: string, limit: number): Promise<readonly OperationRef[]>;
@@ -82,7 +77,7 @@ export interface Store {
     worker: string,
     definitions: readonly ServedSaga[],
     limit: number,
-    only?: OperationRef,
+    only?: Sought,
   ): Promise<readonly SagaRow[]>;
 
   readSaga(ref: OperationRef): Promise<SagaRow | null>;
@@ -167,6 +162,11 @@ export interface Timeline {
 export interface OperationRef {
   readonly tenant: string;
   readonly id: string;
+}
+
+/** One that is to be claimed; with a generation only while it has that. */
+export interface Sought extends OperationRef {
+  readonly generation?: number;
 }
 
 /** An operation as the key of a map: no two of different tenants or ids share one. */

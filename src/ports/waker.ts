@@ -4,6 +4,7 @@
  * what no wake announced.
  */
 
+import type { Logger } from './logger.ts';
 import type { OperationRef } from './store.ts';
 
 /** "Look at this operation, or saga, at that time." */
@@ -29,11 +30,13 @@ export type News =
   | { readonly kind: 'changed'; readonly ref: OperationRef; readonly rests: boolean };
 
 export interface Waker {
+  /** What people call it: `local`, `nats`. */
+  readonly name?: string;
   /**
    * Gets ready to tell, without waiting for whom it needs for that. `ledger` names the database that it is about: what
    * is said about one is never heard where another one is meant. Left out by a waker that needs none of it.
    */
-  open?(ledger: string): void;
+  open?(ledger: string, logger: Logger): void;
   /**
    * Delivers wakes to `onWake` from now on, until `stop`, and what other processes tell to `onNews`. `onWake` resolves
    * when what follows is durable or was left, and never rejects; neither throws.

@@ -376,6 +376,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let starting: Promise<void> | null = null;
   let stopping: Promise<void> | null = null;
   let cancelSweep: CancelTimer = () => {};
+  let endHints = () => {};
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
   let claiming = false;
@@ -411,6 +412,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     await worker.start();
     await waker.start(woken, heard);
     if (stopping !== null) throw orchestratorStopped('start');
+    endHints = store.onCommitted?.(committed) ?? endHints;
     phase = 'started';
     await sweep();
     if (stopping === null) sweepLater();
@@ -543,6 +545,11 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
+  /** A transaction of a caller's has committed, somewhere. */
+  function committed(ref: OperationRef): void {
+    if (phase === 'started' && !driver.attend(ref) && worker.isFresh) void take(ref, false);
+  }
+
   /** Claims this one if it is anybody's; how many that were, or null if the store was not asked or did not answer. */
   async function take(sought: Sought, evenWithoutRoom: boolean): Promise<number | null> {
     if (!evenWithoutRoom && roomLeft() <= 0) {
@@ -562,6 +569,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     const wasStarted = starting !== null;
     phase = 'stopping';
     cancelSweep();
+    endHints();
     driver.drain();
     verification.stop();
     const inFlight = Promise.allSettled([starting, waker.stop(), sweeping]).then(() => driver.idle());

@@ -121,6 +121,11 @@ export interface Store {
    * INPUT_INVALID for what is no transaction, and with TRANSACTION_BROKEN when its statements cannot be relied upon.
    */
   within?(transaction: Transaction): Promise<StoreInTransaction>;
+  /**
+   * Calls `heard` when a transaction of a caller's, in whatever process, has committed something that begins, or has to be
+   * attended to: a hint, as a wake is. Returns what ends it. Left out by stores that do not hear of it.
+   */
+  onCommitted?(heard: (ref: OperationRef) => void): () => void;
 }
 
 /**

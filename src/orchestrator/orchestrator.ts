@@ -714,7 +714,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     if (saga === undefined) throw definitionMissing(row.name, false);
     return saga;
   };
-  const viewing = { store, clock, watchers, sagaOf };
+  const viewing = { store, clock, watchers, logger, sagaOf };
   const deciding = { ...viewing, driver, definitions, limits };
 
   return {

@@ -67,6 +67,12 @@ export {
   type PostgresRule,
 } from './testing/fault-proxy/postgres-faults.ts';
 export {
+  privateNats,
+  privateNatsCluster,
+  type PrivateNats,
+  type PrivateNatsOptions,
+} from './testing/private-nats/private-nats.ts';
+export {
   privatePostgres,
   type PrivatePostgres,
   type PrivatePostgresOptions,

@@ -8,8 +8,8 @@ import type { Json } from './json.ts';
 
 export interface Limits {
   /**
-   * Characters of JSON of one input, output, signal or context. A longer output is an effect that nobody can use
-   * (`output-unusable`). Default 1,000,000.
+   * Characters of JSON of one input, output, signal or context. A longer output of an operation is an effect that nobody
+   * can use (`output-unusable`). Default 1,000,000.
    */
   readonly payload: number;
   /** Signals that one saga keeps because it does not take them yet. Default 100. */

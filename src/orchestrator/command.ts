@@ -12,6 +12,7 @@ import {
   resolutionRefused,
   sagaNotFound,
 } from '../domain/errors.ts';
+import { refuseTooLong } from '../domain/limits.ts';
 import type { NotApplied, Succeeded } from '../domain/outcome.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
@@ -38,7 +39,7 @@ export interface Instruction {
   readonly within?: Duration;
 }
 
-type Commanding = Omit<Deciding, 'definitions' | 'limits'>;
+type Commanding = Omit<Deciding, 'definitions'>;
 
 /** The stored saga. Rejects with INPUT_INVALID for what can name none, and with SAGA_NOT_FOUND. */
 export async function existingSaga(store: Store, ref: OperationRef): Promise<SagaRow> {
@@ -168,7 +169,8 @@ export async function resolveSaga(
   refuseNameless(by, 'by');
   refuseNameless(evidence, 'evidence');
   const said = { kind: 'step-verdict', outcome, by, evidence, ...(step === undefined ? {} : { step }) } as const;
-  encode(said, { onUnsupported: 'refuse', rootName: 'decision' });
+  const decision = encode(said, { onUnsupported: 'refuse', rootName: 'decision' });
+  refuseTooLong('What was decided', decision, commanding.limits);
   await existingSaga(commanding.store, ref);
   const answer = await handOverAndWait(commanding, { to: ref, about: ref, said }, within);
   return decidedBy(ref, answer);

@@ -66,8 +66,8 @@ export interface Surroundings {
   readonly worker: Worker;
   /** How old a commit may be that a fail-over loses, and how late after it a lost submission is repeated. */
   readonly verifyAfterFailoverMs: number;
-  /** Something is due that there was no slot for. */
-  readonly onBacklog: () => void;
+  /** This is due, and there was no slot for it. */
+  readonly onBacklog: (ref: OperationRef) => void;
 }
 
 /** An aggregate that this worker owns. */
@@ -243,9 +243,9 @@ export class Driver {
       made.afterwards(this.#around.logger);
       if (owner === null) {
         // Without a slot it is anybody's; this worker takes it with others, when it has room.
-        if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs);
-        else if (made.waitMs === 0 && slots.free > 0) this.#wake(ref, 0, 0);
-        else if (made.waitMs === 0) this.#around.onBacklog();
+        if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs, 'anybodys');
+        else if (made.waitMs === 0 && slots.free > 0) this.#wake(ref, 0, 0, 'anybodys');
+        else if (made.waitMs === 0) this.#around.onBacklog(ref);
         return { created: true };
       }
       const aggregate = made.after(receipt, turn.turn);
@@ -322,13 +322,15 @@ export class Driver {
       if (stored !== null && stored.handovers.length > 0) await this.#applyHandovers(held, stored);
     };
     // Given back meanwhile: then whoever is free claims it, at once and not with the next sweep.
-    this.#enqueue(held, apply, () => this.#wake(ref, 0, 0));
+    this.#enqueue(held, apply, () => this.#wake(ref, 0, 0, 'anybodys'));
     return true;
   }
 
-  /** The time an aggregate waited for has come. */
+  /** The time an aggregate waited for has come, or something was said about it. False: it is not held here. */
   woken(wake: Wake): boolean {
-    const held = this.#held.get(keyOf({ tenant: wake.tenant, id: wake.operationId }));
+    const ref = { tenant: wake.tenant, id: wake.operationId };
+    if (wake.generation === 0) return this.attend(ref);
+    const held = this.#held.get(keyOf(ref));
     if (held === undefined) return false;
     if (held.generation === wake.generation) this.#enqueue(held, () => this.#goOn(held));
     return true;
@@ -452,9 +454,12 @@ export class Driver {
     else if (soonestMs !== null) this.#wake(aggregate.ref, held.generation, soonestMs);
   }
 
-  /** What was said before comes first: who was asked in time has not been asked in vain. */
-  async #fire(held: Held, { name, generation }: Timer): Promise<void> {
-    const { store } = this.#around;
+  /**
+   * What was said before comes first: who was asked in time has not been asked in vain. The store's time decides whether
+   * it is due: the clock of this process, which has measured since it last heard of that, may be fast.
+   */
+  async #fire(held: Held, { name, generation, dueAt }: Timer): Promise<void> {
+    const { store, clock } = this.#around;
     let stored: AnyRow | null;
     try {
       stored = await held.aggregate.read(store);
@@ -465,7 +470,12 @@ export class Driver {
     const said = stored === null || stored.handovers.length === 0 ? null : stored;
     // What nobody here can take must not keep its timers from it.
     if (said !== null && (await this.#hear(held, said))) return await this.#goOnAfterWords(held);
-    if (!held.dropped) await this.#write(held, { type: 'timer', name, generation });
+    if (held.dropped) return;
+    if (stored !== null && stored.now < dueAt) {
+      held.told = { ...held.told, now: stored.now, heardAt: stampNow(clock) };
+      return this.#wake(held.aggregate.ref, held.generation, dueAt - stored.now);
+    }
+    await this.#write(held, { type: 'timer', name, generation });
   }
 
   /** What it waits for of others is read first, and what it makes of that is a turn like any other. */
@@ -672,7 +682,7 @@ export class Driver {
   async deliver<Answer>(ref: OperationRef, write: () => Promise<Answer>, giveUpAt: number): Promise<Answer> {
     const { clock } = this.#around;
     const answer = await repeated(clock, () => this.#closed || clock.monotonic() >= giveUpAt, write);
-    if (!this.attend(ref)) this.#wake(ref, 0, 0);
+    if (!this.attend(ref)) this.#wake(ref, 0, 0, 'anybodys');
     return answer;
   }
 
@@ -797,7 +807,7 @@ export class Driver {
     const isDue = held.aggregate.timers.some(({ dueAt }) => dueAt <= now);
     if (waitMs === null && !isDue) return;
     if ((isDue || (waitMs !== null && waitMs <= 0)) && !held.dropped) this.#enqueue(held, () => this.#goOn(held));
-    else this.#wake(held.aggregate.ref, held.generation, waitMs ?? 0);
+    else this.#wake(held.aggregate.ref, held.generation, waitMs ?? 0, held.dropped ? 'anybodys' : 'mine');
   }
 
   /**
@@ -866,9 +876,9 @@ export class Driver {
     return this.#lastTold;
   }
 
-  #wake(ref: OperationRef, generation: number, delayMs: number): void {
+  #wake(ref: OperationRef, generation: number, delayMs: number, whose: 'mine' | 'anybodys' = 'mine'): void {
     if (this.#draining) return;
-    this.#around.waker.wake({ tenant: ref.tenant, operationId: ref.id, generation }, delayMs);
+    this.#around.waker.wake({ tenant: ref.tenant, operationId: ref.id, generation }, delayMs, whose);
   }
 }
 

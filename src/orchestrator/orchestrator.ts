@@ -32,8 +32,16 @@ import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
-import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
-import type { Wake, Waker } from '../ports/waker.ts';
+import type {
+  OperationRef,
+  SagaVersion,
+  ServedSaga,
+  Store,
+  StoreInTransaction,
+  Transaction,
+  Sought,
+} from '../ports/store.ts';
+import type { Told, Wake, Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
 import { memberOf, newOperation, OperationAlone } from './alone.ts';
@@ -360,7 +368,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     );
   }
   const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
-  const watchers = new Watchers();
+  const watchers = new Watchers(waker);
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
     { store, clock, random, logger },
@@ -372,9 +380,10 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     ...{ store, waker, clock, random, caller, limits, logger, slots, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
-    onBacklog() {
+    onBacklog(ref) {
       moreIsDue = true;
       claimMore();
+      if (roomLeft() <= 0) waker.tell?.({ kind: 'due', ref });
     },
   });
 
@@ -388,6 +397,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let starting: Promise<void> | null = null;
   let stopping: Promise<void> | null = null;
   let cancelSweep: CancelTimer = () => {};
+  let endHints = () => {};
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
   /** When the last sweep was over, or the first one began, by the monotonic clock; null: there was none. */
@@ -401,10 +411,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let sagasFirst = false;
 
   function open(): Promise<void> {
-    opening ??= store.open().catch((error: unknown) => {
-      opening = null;
-      throw error;
-    });
+    opening ??= store.open().then(
+      () => waker.open?.(store.ledger?.() ?? store.name, logger),
+      (error: unknown) => {
+        opening = null;
+        throw error;
+      },
+    );
     return opening;
   }
 
@@ -421,8 +434,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     await open();
     if (stopping !== null) throw orchestratorStopped('start');
     await worker.start();
-    await waker.start((wake) => void woken(wake));
+    await waker.start(woken, heard);
     if (stopping !== null) throw orchestratorStopped('start');
+    endHints = store.onCommitted?.(committed) ?? endHints;
     phase = 'started';
     sweptAt = clock.monotonic();
     await sweep();
@@ -461,13 +475,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
+  /** Slots that nothing which was claimed is on its way to. */
+  function roomLeft(): number {
+    return slots.free - arriving;
+  }
+
   /** Claims what is due, no more than there are slots for: the rest is free for other workers. One at a time. */
   async function claimDue(): Promise<void> {
     if (claiming) return;
     claiming = true;
     try {
       do {
-        const room = Math.min(CLAIM_LIMIT, slots.free - arriving);
+        const room = Math.min(CLAIM_LIMIT, roomLeft());
         // Until the store says otherwise, also when it says nothing.
         moreIsDue = true;
         if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
@@ -480,14 +499,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
   function claimMore(): void {
-    if (!moreIsDue || slots.free - arriving < slots.size * CLAIM_SHARE) return;
+    if (!moreIsDue || roomLeft() < slots.size * CLAIM_SHARE) return;
+    claimSoon();
+  }
+
+  function claimSoon(): void {
     claimDue().catch((error: unknown) => {
       logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
     });
   }
 
   /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */
-  async function claim(limit: number, only?: OperationRef): Promise<number> {
+  async function claim(limit: number, only?: Sought): Promise<number> {
     const claimant = worker.id;
     const kinds = kindsToClaim(only);
     let claimed = 0;
@@ -513,7 +536,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  function kindsToClaim(only?: OperationRef) {
+  function kindsToClaim(only?: Sought) {
     const sagasOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
       store.claimSagas(claimant, served, atMost, only);
     const operationsOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
@@ -526,15 +549,46 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   async function woken(wake: Wake): Promise<void> {
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
-    if (wake.generation !== 0 && slots.free - arriving <= 0) {
+    const ref = { tenant: wake.tenant, id: wake.operationId };
+    const wasSaid = wake.generation === 0;
+    // What has moved on since has a wake of its own.
+    const taken = await take(wasSaid ? ref : { ...ref, generation: wake.generation }, wasSaid);
+    // Somebody else holds it, perhaps in another process.
+    if (taken === 0 && wasSaid) waker.tell?.({ kind: 'said', ref });
+  }
+
+  /** What other processes tell. */
+  function heard(news: Told): void {
+    if (phase !== 'started' || !worker.isFresh) return;
+    switch (news.kind) {
+      case 'said':
+        driver.attend(news.ref);
+        return;
+      case 'due':
+        void take(news.ref, false);
+        return;
+      case 'freed':
+        claimSoon();
+    }
+  }
+
+  /** A transaction of a caller's has committed, somewhere. */
+  function committed(ref: OperationRef): void {
+    if (phase === 'started' && !driver.attend(ref) && worker.isFresh) void take(ref, false);
+  }
+
+  /** Claims this one if it is anybody's; how many that were, or null if the store was not asked or did not answer. */
+  async function take(sought: Sought, evenWithoutRoom: boolean): Promise<number | null> {
+    if (!evenWithoutRoom && roomLeft() <= 0) {
       // It is due, and anybody's who has room.
       moreIsDue = true;
-      return;
+      return null;
     }
     try {
-      await claim(1, { tenant: wake.tenant, id: wake.operationId });
+      return await claim(1, sought);
     } catch (error) {
-      logger.debug({ operation: wake.operationId, error }, 'a wake did not reach the store; the sweep will');
+      logger.debug({ operation: sought.id, error }, 'a wake did not reach the store; the sweep will');
+      return null;
     }
   }
 
@@ -542,6 +596,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     const wasStarted = starting !== null;
     phase = 'stopping';
     cancelSweep();
+    endHints();
     driver.drain();
     verification.stop();
     const inFlight = Promise.allSettled([starting, waker.stop(), sweeping]).then(() => driver.idle());
@@ -552,8 +607,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     driver.close();
     watchers.close();
     worker.stop();
-    if (wasStarted) await soon(worker.retire(), STOP_PATIENCE_MS);
-    if (opening !== null) await soon(store.close(), CLOSE_PATIENCE_MS);
+    if (wasStarted && (await soon(worker.retire(), STOP_PATIENCE_MS))) waker.tell?.({ kind: 'freed' });
+    if (opening !== null) await soon(Promise.all([store.close(), waker.close?.()]), CLOSE_PATIENCE_MS);
     phase = 'stopped';
   }
 
@@ -563,7 +618,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       phase: isStarting ? 'starting' : phase,
       worker: { id: worker.id === '' ? null : worker.id, isFresh: worker.isFresh },
       store: { name: store.name, answered: storeAnswers },
-      waker: { isConnected: waker.isConnected?.() ?? null },
+      waker: { isConnected: waker.state?.().isConnected ?? null },
       inFlight: driver.inFlight,
       slots: { taken: slots.size - slots.free, size: slots.size },
       sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
@@ -701,7 +756,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     if (saga === undefined) throw definitionMissing(row.name, false);
     return saga;
   };
-  const viewing = { store, clock, watchers, sagaOf };
+  const viewing = { store, clock, watchers, logger, sagaOf };
   const deciding = { ...viewing, driver, definitions, limits };
 
   return {

@@ -7,10 +7,11 @@ import { decode } from '../domain/codec.ts';
 import { type Duration, milliseconds } from '../domain/duration.ts';
 import { operationNotFound } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
-import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import { type EscalationReason, isSettled, type OperationState } from '../domain/operation-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { Result } from '../define/result.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
 import type { OperationRef, OperationRow, RecordKind, Store, StoredRecord } from '../ports/store.ts';
 import { contextOf, fromStored, storedOutput } from './row.ts';
 import { type NextChange, nextChange, type Watchers } from './watchers.ts';
@@ -46,6 +47,15 @@ export interface Run<Output = unknown, Code extends string = string> {
    * resolves, unless the store cannot be read.
    */
   result(options: { readonly within: Duration }): Promise<Result<Output, Code>>;
+  /**
+   * Calls `onStatus` with the state as stored now, and whenever it is seen to have changed, also by another process;
+   * states between two looks may be left out. Ends by itself when it has settled or the orchestrator stops, and with the
+   * function that it returns. What `onStatus` throws is logged and ends nothing.
+   *
+   * @example
+   * const end = run.follow((status) => page.show(status));
+   */
+  follow(onStatus: (status: OperationState) => void): () => void;
   /** Everything that is recorded about it, oldest first. */
   history(): Promise<readonly HistoryRecord[]>;
 }
@@ -55,6 +65,7 @@ export interface Viewing {
   readonly store: Store;
   readonly clock: Clock;
   readonly watchers: Watchers;
+  readonly logger: Logger;
 }
 
 export function runOf<Output, Code extends string>(
@@ -76,6 +87,11 @@ export function runOf<Output, Code extends string>(
         moves: ({ status }) => status === 'in-progress' || status === 'compensating',
       });
     },
+    follow: (onStatus) =>
+      followed(around, {
+        ...{ ref, onStatus, isOver: isSettled },
+        read: async () => (await existing(store, ref)).state,
+      }),
     async history() {
       await existing(store, ref);
       return (await store.records(ref)).map(historyRecord);
@@ -111,6 +127,61 @@ export async function awaited<Answer>(
       changed.forget();
     }
   }
+}
+
+/** Reads what is to be followed now and after each change that is heard of, and tells what is new of it. */
+export function followed<Status>(
+  { clock, watchers, logger }: Viewing,
+  {
+    ref,
+    read,
+    isOver,
+    onStatus,
+  }: {
+    readonly ref: OperationRef;
+    readonly read: () => Promise<Status>;
+    readonly isOver: (status: Status) => boolean;
+    readonly onStatus: (status: Status) => void;
+  },
+): () => void {
+  let hasEnded = false;
+  let change: NextChange | null = null;
+  let last: Status | null = null;
+
+  function tell(status: Status): void {
+    if (hasEnded || status === last) return;
+    last = status;
+    try {
+      onStatus(status);
+    } catch (error) {
+      logger.error({ operation: ref.id, error }, 'who follows a run threw');
+    }
+  }
+
+  async function look(): Promise<void> {
+    while (!hasEnded && !watchers.isClosed) {
+      const changed = nextChange(ref, clock, watchers, Number.POSITIVE_INFINITY);
+      change = changed;
+      try {
+        const status = await read();
+        tell(status);
+        if (isOver(status)) return;
+        await changed.promise;
+      } catch (error) {
+        // It is read again at the next change, or after a poll's pause.
+        logger.debug({ operation: ref.id, error }, 'a run that is followed could not be read');
+        await changed.promise;
+      } finally {
+        changed.forget();
+      }
+    }
+  }
+
+  void look();
+  return () => {
+    hasEnded = true;
+    change?.forget();
+  };
 }
 
 /** A stored record as people read it. */

@@ -12,7 +12,7 @@ import { isLibraryEvent } from '../domain/library-event.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { OperationRef, SagaRecord, SagaRow, SagaVersion } from '../ports/store.ts';
 import { existingSaga } from './command.ts';
-import { awaited, type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
+import { awaited, followed, type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
 import type { Course } from './saga-course.ts';
 import type { RunnableSaga } from './runnable.ts';
 import { nextChange, nextRest } from './watchers.ts';
@@ -49,6 +49,12 @@ export interface SagaRun<Output = unknown, Cause = unknown> {
    * tag, also when it has left it since; false when `within` is over, or it has ended without.
    */
   reached(what: string | { readonly tag: string }, options: { readonly within: Duration }): Promise<boolean>;
+  /**
+   * Calls `onStatus` with the state as stored now, and whenever it is seen to have changed, also by another process;
+   * states between two looks may be left out. Ends by itself when it has settled or the orchestrator stops, and with the
+   * function that it returns. What `onStatus` throws is logged and ends nothing.
+   */
+  follow(onStatus: (status: SagaState) => void): () => void;
   /** Everything that is recorded about it and its operations, as one story, oldest first. */
   history(): Promise<readonly StoryRecord[]>;
 }
@@ -95,6 +101,11 @@ export function sagaRunOf<Output, Cause>(
       });
       return seen.hasBeen;
     },
+    follow: (onStatus) =>
+      followed(viewing, {
+        ...{ ref, onStatus, isOver: isSagaSettled },
+        read: async () => (await existingSaga(store, ref)).state,
+      }),
     async history() {
       const { operations } = await existingSaga(store, ref);
       const actions = new Map(operations.map(({ id, action }) => [id, action]));

@@ -313,7 +313,7 @@ class Making {
       ...{ takes: this.#taken, answers: this.#answers, effects: this.#effects },
       ...{ asks: [...this.#asks, ...this.#words()], begets: this.#begets() },
       ...{ wakes: this.#wakes(), lets: this.#lets(), looksInMs: this.#looksInMs() },
-      output: chart.status === 'done' ? { value: encode(chart.output ?? null, { onUnsupported: 'mark' }) } : null,
+      output: chart.status === 'done' ? { value: outputOfChart(chart) } : null,
       mayTimeOut: this.#mayTimeOut(),
     };
   }
@@ -850,6 +850,7 @@ class Making {
       const context = encode({ context: turn.row.context }, { onUnsupported: 'refuse', rootName: 'snapshot' });
       refuse(tooLong('Its context', context, limits), 'keep in it what its guards and inputs need');
     }
+    refuse(tooLong('Its output', outputOfChart(turn.row), limits), 'keep in it what others need');
     const moves = before.moves + 1;
     // What takes it back comes to an end.
     if (moves > limits.moves && before.compensation === null)
@@ -1286,6 +1287,11 @@ function codeOf({ entry, member }: Standing): string {
 function reasonOf({ entry, member }: Standing): EscalationReason | null {
   if (member !== null) return contextOf(member.row).reason;
   return entry.child === null ? null : reasonOfChild(entry.child);
+}
+
+/** As it is kept; null also while there is none. */
+function outputOfChart({ output }: KernelRow): Json {
+  return encode(output ?? null, { onUnsupported: 'mark' });
 }
 
 function outputOfEntry({ child }: Entry): unknown {

@@ -1,17 +1,23 @@
 /**
- * Who waits for an operation in this process is told after each written turn, and then reads the store. It makes
- * waiting prompt and nothing else: whoever is not told finds out by reading again.
+ * Who waits for an operation is told after each written turn, here and, by way of the waker, in other processes, and
+ * then reads the store. It makes waiting prompt and nothing else: whoever is not told finds out by reading again.
  */
 
 import type { Clock } from '../ports/clock.ts';
 import { keyOf, type OperationRef } from '../ports/store.ts';
+import type { Waker } from '../ports/waker.ts';
 import type { HandoverAnswer } from './advance.ts';
 
 export class Watchers {
   readonly #watching = new Map<string, Set<(rests: boolean) => void>>();
   readonly #answers = new Map<string, HandoverAnswer>();
   readonly #awaited = new Set<string>();
+  readonly #waker: Waker;
   #closed = false;
+
+  constructor(waker: Waker) {
+    this.#waker = waker;
+  }
 
   /** Nothing more will be told: who waits reads on its own, or goes without. */
   get isClosed(): boolean {
@@ -24,13 +30,15 @@ export class Watchers {
     for (const watching of this.#watching.values()) for (const onChange of watching) onChange(true);
   }
 
-  /** Calls `onChange` after every turn that this process writes of it; returns what ends it. */
+  /** Calls `onChange` after every turn that is written of it, as far as that is heard of; returns what ends it. */
   watch(ref: OperationRef, onChange: (rests: boolean) => void): () => void {
     const key = keyOf(ref);
+    const endAfar = this.#waker.watch?.(ref, onChange);
     const watching = this.#watching.get(key) ?? new Set();
     watching.add(onChange);
     this.#watching.set(key, watching);
     return () => {
+      endAfar?.();
       watching.delete(onChange);
       if (watching.size === 0 && this.#watching.get(key) === watching) this.#watching.delete(key);
     };
@@ -59,10 +67,11 @@ export class Watchers {
       if (this.#awaited.has(id) && !this.#answers.has(id)) this.#answers.set(id, answer);
     }
     for (const onChange of this.#watching.get(keyOf(ref)) ?? []) onChange(rests);
+    this.#waker.tell?.({ kind: 'changed', ref, rests });
   }
 }
 
-/** Another process's turns are told to nobody here: so the store is read again after this, too. */
+/** What another process writes may not be heard of here: so the store is read again after this, too. */
 const POLL_MS = 500;
 
 /** As {@link nextChange}, for who waits for an end: turns that lead on to others are not told. */
@@ -75,7 +84,7 @@ export interface NextChange {
   readonly forget: () => void;
 }
 
-/** Resolves after the next turn of it here, after a poll's pause, or at the deadline. */
+/** Resolves after the next turn of it that is heard of, after a poll's pause, or at the deadline. */
 export function nextChange(
   ref: OperationRef,
   clock: Clock,

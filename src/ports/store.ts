@@ -28,6 +28,8 @@ export interface Store {
   open(): Promise<void>;
   /** Closes what `open` opened. Safe to call twice. */
   close(): Promise<void>;
+  /** Names these tables among all that there are, once it is open. Left out where no two processes can share them. */
+  ledger?(): string;
 
   /** Creates the row of a worker, fresh from now, and tells which timeline the store is on. */
   enlist(worker: string): Promise<Timeline>;
@@ -57,12 +59,7 @@ export interface Store {
    * due already or later; what rests, with no due time and nothing handed over, is left. Never touches what a living
    * worker owns, and gives nothing to a worker that is dead itself. Oldest due first.
    */
-  claim(
-    worker: string,
-    actions: readonly string[],
-    limit: number,
-    only?: OperationRef,
-  ): Promise<readonly OperationRow[]>;
+  claim(worker: string, actions: readonly string[], limit: number, only?: Sought): Promise<readonly OperationRow[]>;
 
   /** Operations and sagas owned by `worker` for which hand-overs wait. */
   handedOver(worker: string, limit: number): Promise<readonly OperationRef[]>;
@@ -82,7 +79,7 @@ export interface Store {
     worker: string,
     definitions: readonly ServedSaga[],
     limit: number,
-    only?: OperationRef,
+    only?: Sought,
   ): Promise<readonly SagaRow[]>;
 
   readSaga(ref: OperationRef): Promise<SagaRow | null>;
@@ -126,6 +123,11 @@ export interface Store {
    * INPUT_INVALID for what is no transaction, and with TRANSACTION_BROKEN when its statements cannot be relied upon.
    */
   within?(transaction: Transaction): Promise<StoreInTransaction>;
+  /**
+   * Calls `heard` when a transaction of a caller's, in whatever process, has committed something that begins, or has to be
+   * attended to: a hint, as a wake is. Returns what ends it. Left out by stores that do not hear of it.
+   */
+  onCommitted?(heard: (ref: OperationRef) => void): () => void;
 
   /**
    * Looks at the database for whoever checks a set-up, whether the store is open or not; changes nothing. Settles in
@@ -180,6 +182,11 @@ export interface Timeline {
 export interface OperationRef {
   readonly tenant: string;
   readonly id: string;
+}
+
+/** One that is to be claimed; with a generation only while it has that. */
+export interface Sought extends OperationRef {
+  readonly generation?: number;
 }
 
 /** An operation as the key of a map: no two of different tenants or ids share one. */

@@ -9,7 +9,10 @@ async function started() {
   const clock = testClock();
   const waker = localWaker(clock);
   const woken: Wake[] = [];
-  await waker.start((each) => woken.push(each));
+  await waker.start(
+    async (each) => void woken.push(each),
+    () => {},
+  );
   return { clock, waker, woken };
 }
 

@@ -36,6 +36,10 @@ const rare = [
   'fail-over: what had settled was confirmed',
   'fail-over: what had settled was contradicted',
   'ended by stopping',
+  'told another process: said',
+  'told another process: due',
+  'told another process: freed',
+  'told another process: changed',
 ] as const;
 
 export type Rare = (typeof rare)[number];

@@ -5,6 +5,7 @@
 
 import { createOrchestrator, type Health, type Orchestrator, type Store } from 'sagacity';
 import { afterEach, describe, expect, test } from 'vitest';
+import { localWaker } from '../../src/adapters/local/waker.ts';
 import { overlay } from '../../src/testing/overlay.ts';
 import { leaving } from '../support/leaving-store.ts';
 import { gate } from '../support/scripted-charge.ts';
@@ -106,6 +107,21 @@ describe('a process', () => {
 
     expect(failed).toMatchObject({ live: true, ready: false, phase: 'new' });
     expect(orchestrator.health()).toMatchObject({ live: true, ready: true, phase: 'started' });
+  });
+});
+
+describe('a process whose waker is cut off from others', () => {
+  test('says so, and is ready all the same, because it sweeps', async () => {
+    shop = await stage({ start: false });
+    const waker = { ...localWaker(shop.clock), state: () => ({ isConnected: false }) };
+    const { store, clock } = shop;
+    const orchestrator = createOrchestrator({ store, clock, waker, definitions: [shop.charge], tenant: 'shop-1' });
+    await orchestrator.start();
+
+    const health = orchestrator.health();
+    await orchestrator.stop();
+
+    expect(health).toMatchObject({ live: true, ready: true, waker: { isConnected: false } });
   });
 });
 

@@ -5,6 +5,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Duration, saga, typed } from 'sagacity';
+import { memoryStore } from 'sagacity/testing';
 import { now, order, type Part, sagaReached, sagaShop, type SagaShop } from '../support/saga-shop.ts';
 
 let shop: SagaShop;
@@ -35,6 +36,23 @@ describe('a saga that sleeps between two steps', () => {
 
     expect(asleep).toEqual({ status: 'waiting', kept: ['authorisation'] });
     expect(await now(run)).toMatchObject({ status: 'succeeded' });
+    expect(await shop.kept()).toEqual(['authorisation', 'capture']);
+  });
+
+  test('is woken by the clock of the store, though that of its process is fast', async () => {
+    shop = await sagaShop({}, (clock) => {
+      const began = clock.now();
+      return memoryStore({ clock: { ...clock, now: () => began + (clock.now() - began) * 0.99 } });
+    });
+    const selling = patient(shop.trade, '8s');
+    const orchestrator = await shop.open([selling]);
+    const run = await orchestrator.submit(selling, order);
+    await sagaReached(run, 'waiting');
+
+    await shop.pass('9s');
+
+    const [slept, captured] = (await run.history()).filter(({ kind }) => kind === 'end' || kind === 'start').slice(1);
+    expect((captured?.at.getTime() ?? 0) - (slept?.at.getTime() ?? 0)).toBeGreaterThanOrEqual(8_000);
     expect(await shop.kept()).toEqual(['authorisation', 'capture']);
   });
 

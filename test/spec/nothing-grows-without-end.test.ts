@@ -4,7 +4,7 @@
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
-import { saga, signal, typed } from 'sagacity';
+import { saga, signal, succeeded, typed } from 'sagacity';
 import { actorsFrom } from 'sagacity/xstate';
 import { assign, setup } from 'xstate';
 import {
@@ -128,6 +128,51 @@ describe('an output that is too long', () => {
 
     expect(doubt).toMatchObject({ reason: 'output-unusable' });
     expect(await shop.kept('o-1')).toEqual(['authorisation']);
+  });
+
+  test('of a saga has it wait for a person with all that it has done, and it ends where more is allowed', async () => {
+    shop = await sagaShop();
+    const { authorise } = shop.trade;
+    const selling = saga('telling', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', authorise, ({ input }) => input)
+      .output(() => ({ story: long }));
+    const first = await shop.open([selling], { limits });
+    const run = await first.submit(selling, order);
+    await sagaReached(run, 'escalated');
+    const waiting = { end: await now(run), told: await faultsOf(run) };
+    await first.stop();
+
+    const second = await shop.open([selling]);
+    await shop.pass('2m');
+
+    expect(waiting.end).toMatchObject({ status: 'escalated', reason: 'limit' });
+    expect(waiting.told[0]).toMatch(/Its output has \d+ characters as JSON and may have 1000/);
+    expect(await now(await second.sagaRun(run.id))).toMatchObject({ status: 'succeeded', output: { story: long } });
+    expect(await shop.kept()).toEqual(['authorisation']);
+  });
+
+  test('of a step, stated by a person, is refused before anything is written', async () => {
+    shop = await sagaShop();
+    const { authorise, capture, book } = shop.trade;
+    const selling = saga('stated', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('money', authorise, ({ input }) => input)
+      .pivot('capture', capture, ({ input }) => input)
+      .step('trip', book, ({ input }) => input, { onFailed: 'escalate' });
+    await shop.provider.calls(['decline'], 'booking');
+    const orchestrator = await shop.open([selling], { limits });
+    const run = await orchestrator.submit(selling, order);
+    await sagaReached(run, 'escalated');
+    const before = await run.history();
+
+    const stated = orchestrator.operator.resolveStep(run.id, succeeded({ story: long }), {
+      ...{ step: 'trip', by: 'the shop', evidence: 'a call' },
+    });
+
+    await expect(stated).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringMatching(/has \d+ characters as JSON and may have 1000/),
+    });
+    expect(await run.history()).toEqual(before);
   });
 });
 

@@ -174,13 +174,13 @@ describe('a saga', () => {
       }),
     );
     let wakes = 0;
-    let hear: (wake: Wake) => void = () => {};
+    let hear: (wake: Wake) => Promise<void> = async () => {};
     // As on a network: each is delivered, also when another one was asked for later.
     const waker: Waker = {
       start: async (onWake) => void (hear = onWake),
       wake(wake, delayMs) {
         wakes += 1;
-        clock.after(delayMs, () => hear(wake));
+        clock.after(delayMs, () => void hear(wake));
       },
       stop: async () => {},
     };

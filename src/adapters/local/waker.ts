@@ -9,7 +9,7 @@ import type { Wake, Waker } from '../../ports/waker.ts';
 
 export function localWaker(clock: Clock): Waker {
   const armed = new Map<string, CancelTimer>();
-  let deliver: ((wake: Wake) => void) | null = null;
+  let deliver: ((wake: Wake) => Promise<void>) | null = null;
 
   return {
     start(onWake) {
@@ -23,12 +23,12 @@ export function localWaker(clock: Clock): Waker {
       armed.get(key)?.();
       armed.delete(key);
       if (delayMs <= 0) {
-        queueMicrotask(() => deliver?.(wake));
+        queueMicrotask(() => void deliver?.(wake));
         return;
       }
       const cancel = clock.after(delayMs, () => {
         armed.delete(key);
-        deliver?.(wake);
+        void deliver?.(wake);
       });
       armed.set(key, cancel);
     },

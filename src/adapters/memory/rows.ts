@@ -23,6 +23,7 @@ import {
   type StoredRecord,
   type Timeline,
   type Turn,
+  type Sought,
 } from '../../ports/store.ts';
 
 /** A row as kept: without what is read with it, and with the time since which it has been in doubt. */
@@ -294,7 +295,7 @@ export function claim(
   worker: string,
   actions: readonly string[],
   limit: number,
-  only: OperationRef | undefined,
+  only: Sought | undefined,
   now: number,
 ): readonly OperationRow[] {
   const isServed = ({ saga, action }: Kept): boolean => saga === null && actions.includes(action);
@@ -305,7 +306,7 @@ export interface Claim<Row> {
   readonly worker: string;
   readonly isServed: (row: Row) => boolean;
   readonly limit: number;
-  readonly only: OperationRef | undefined;
+  readonly only: Sought | undefined;
   readonly now: number;
 }
 
@@ -324,9 +325,10 @@ export function claimFrom<Row extends Ownable>(
   });
 }
 
-function claimableOne<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, ref: OperationRef): Row[] {
-  const row = table.get(keyOf(ref));
+function claimableOne<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, sought: Sought): Row[] {
+  const row = table.get(keyOf(sought));
   if (row === undefined || isLivingOwned(rows, row)) return [];
+  if (sought.generation !== undefined && sought.generation !== row.generation) return [];
   const rests = row.owner === null && row.dueAt === null && waitingFor(rows, row).length === 0;
   return rests ? [] : [row];
 }

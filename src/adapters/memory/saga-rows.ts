@@ -25,6 +25,7 @@ import {
   type ServedSaga,
   type StoredRecord,
   type VersionQuery,
+  type Sought,
 } from '../../ports/store.ts';
 import { isSagaSettled } from '../../domain/saga-state.ts';
 import { keepLocks, mayLock } from './locks.ts';
@@ -159,7 +160,7 @@ export function claimSagas(
   worker: string,
   definitions: readonly ServedSaga[],
   limit: number,
-  only: OperationRef | undefined,
+  only: Sought | undefined,
   now: number,
 ): readonly SagaRow[] {
   const isServed = ({ name, version, hash, reason }: KeptSaga): boolean =>

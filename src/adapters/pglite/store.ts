@@ -87,7 +87,10 @@ export function pgliteStore(where: string | PgliteStoreOptions = {}): Store {
     // In an instance of the host's its transactions are at hand; one of ours opens none.
     ...(options.instance === undefined
       ? {}
-      : { within: (transaction: Transaction) => within(transaction, { tables, ledger: null, clock, deadlineMs }) }),
+      : {
+          within: (transaction: Transaction) =>
+            within(transaction, { tables, ledger: null, clock, deadlineMs, channel: null }),
+        }),
   };
 }
 

@@ -8,7 +8,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
-import type { OperationRef, OperationRow, SagaRow, ServedSaga } from '../../ports/store.ts';
+import type { OperationRow, SagaRow, ServedSaga, Sought } from '../../ports/store.ts';
 import { answers, type Database, type StatementName } from './executor.ts';
 import { clock, operationRow, sagaRow } from './rows.ts';
 import type { Tables } from './schema.ts';
@@ -29,7 +29,7 @@ export async function claimOne(
   database: Database,
   worker: string,
   actions: readonly string[],
-  ref: OperationRef,
+  ref: Sought,
 ): Promise<OperationRow[]> {
   const claimable = operations(database.tables, actions);
   return await claimRows(database, 'claim-one', worker, claimable, one(database.tables, claimable, ref));
@@ -51,7 +51,7 @@ export async function claimSaga(
   database: Database,
   worker: string,
   definitions: readonly ServedSaga[],
-  ref: OperationRef,
+  ref: Sought,
 ): Promise<SagaRow[]> {
   const claimable = sagas(database.tables, definitions);
   return await claimRows(database, 'claim-saga', worker, claimable, one(database.tables, claimable, ref));
@@ -152,7 +152,7 @@ function due({ handover, worker: workers }: Tables, { table, served, isServed }:
     )`;
 }
 
-function one({ handover, worker: workers }: Tables, { table, served, isServed }: Claimable, ref: OperationRef): SQL {
+function one({ handover, worker: workers }: Tables, { table, served, isServed }: Claimable, ref: Sought): SQL {
   return sql`
     served as materialized (${served}),
     lost as materialized (
@@ -178,6 +178,7 @@ function one({ handover, worker: workers }: Tables, { table, served, isServed }:
             )
           )
         )
+        and (${ref.generation ?? null}::bigint is null or o.generation = ${ref.generation ?? null}::bigint)
         and ${isServed}
       for update of o skip locked
     )`;

@@ -27,10 +27,14 @@ export interface Client {
   end(why: unknown): void;
 }
 
-/** Makes a client; it connects with its first statement. `nextSocket` counts the sockets of all clients of an owner. */
+/**
+ * Makes a client; it connects with its first statement. `nextSocket` counts the sockets of all clients of an owner.
+ * `onLost` is called when a connection of its has ended.
+ */
 export function clientFor(
   { url, pooler, statementTimeoutMs, connectTimeoutMs }: Route,
   nextSocket: () => number,
+  onLost: () => void = () => {},
 ): Client {
   let socket: Socket | null = null;
   let isOver = false;
@@ -50,10 +54,11 @@ export function clientFor(
     tries += 1;
     const n = nextSocket() % host.length;
     const to = path === false ? { host: host[n] ?? 'localhost', port: port[n] ?? 5432 } : { path };
-    socket = connect(to).setNoDelay(true);
+    socket = connect(to).setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('error', (error) => {
       lastError = error;
     });
+    socket.once('close', onLost);
     // The driver names the host to TLS by this.
     return Object.assign(socket, { host: host[n] });
   };
@@ -89,6 +94,9 @@ interface Hosts {
   readonly port: readonly number[];
   readonly path: string | false;
 }
+
+/** A peer that is gone without a word is noticed although nothing is asked of it. */
+const KEEP_ALIVE_MS = 30_000;
 
 /** After a connection broke, the next one is tried no sooner than this. */
 const RECONNECT_PAUSE_S = 0.1;

@@ -8,7 +8,8 @@
 import { sql } from 'drizzle-orm';
 import { inputInvalid, transactionBroken } from '../../domain/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { StoreInTransaction, Transaction } from '../../ports/store.ts';
+import type { OperationRef, StoreInTransaction, Transaction } from '../../ports/store.ts';
+import { announcement } from './announcements.ts';
 import { ledgerName } from './check.ts';
 import { inTime } from './deadline.ts';
 import { answerOf, type Database, type Executor, rendered, type Rows, type Statement } from './executor.ts';
@@ -28,6 +29,8 @@ export interface WithinOptions {
   readonly ledger: string | null;
   readonly clock: Clock;
   readonly deadlineMs: number;
+  /** Where what is written is announced with the commit; null: nowhere. */
+  readonly channel: string | null;
 }
 
 /**
@@ -35,15 +38,18 @@ export interface WithinOptions {
  * function `(text, values) => rows`. Rejects with INPUT_INVALID for anything else.
  */
 export async function within(transaction: Transaction, options: WithinOptions): Promise<StoreInTransaction> {
-  const { tables, ledger, clock, deadlineMs } = options;
+  const { tables, ledger, clock, deadlineMs, channel } = options;
   const database: Database = { tables, execute: guarded(runnerOf(transaction), clock, deadlineMs) };
   const { id, lockTimeout, ...session } = await sessionOf(database);
   if (ledger !== null && session.ledger !== ledger)
     throw transactionBroken('The transaction is on another database.', elsewhere);
   const same = sql`pg_current_xact_id()::text = ${id}::text`;
-  const assertSame = async (): Promise<void> => {
+  /** Whether it is still the same transaction, which then announces with its commit what was `written` in it. */
+  const assertSame = async (written: OperationRef | null = null): Promise<void> => {
     // With what the host had set, so that its own statements wait for locks as long as before.
-    const session = await sessionOf(database, sql`set_config('lock_timeout', ${lockTimeout}::text, true)`);
+    const before = sql`set_config('lock_timeout', ${lockTimeout}::text, true)`;
+    const told = channel === null || written === null ? undefined : announcement(channel, written);
+    const session = await sessionOf(database, before, told);
     if (session.id !== id) throw notOneTransaction();
   };
   // Waiting ends on the server too: the host cannot roll back while its connection waits for somebody else.
@@ -56,18 +62,18 @@ export async function within(transaction: Transaction, options: WithinOptions): 
   };
   return {
     async turn(turn) {
-      const applied = await applyTurns(database, [turn], conditions);
-      await assertSame();
-      return applied.get(turn.turn) ?? null;
+      const receipt = (await applyTurns(database, [turn], conditions)).get(turn.turn) ?? null;
+      await assertSame(receipt === null ? null : turn);
+      return receipt;
     },
     async sagaTurn(turn) {
-      const applied = await applySagaTurns(database, [turn], conditions);
-      await assertSame();
-      return applied.get(turn.turn) ?? null;
+      const receipt = (await applySagaTurns(database, [turn], conditions)).get(turn.turn) ?? null;
+      await assertSame(receipt === null ? null : turn);
+      return receipt;
     },
     async signal(given) {
       const kept = (await keepSignal(database, given, conditions)) ?? (await readSignal(database, given));
-      await assertSame();
+      await assertSame(given);
       if (kept === null) throw notOneTransaction();
       return kept;
     },
@@ -88,10 +94,15 @@ interface Session {
   readonly ledger: string | null;
 }
 
-async function sessionOf(database: Database, lockTimeout = sql`current_setting('lock_timeout')`): Promise<Session> {
+async function sessionOf(
+  database: Database,
+  lockTimeout = sql`current_setting('lock_timeout')`,
+  told = sql`null`,
+): Promise<Session> {
   const query = sql`
     select json_build_object(
       'id', pg_current_xact_id()::text,
+      'told', ${told}::text,
       'lockTimeout', ${lockTimeout},
       'ledger', ${ledgerName(database.tables)}
     )::text as answer`;

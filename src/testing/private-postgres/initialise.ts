@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Guard } from './guard.ts';
+import type { Guard } from '../guard.ts';
 
 type Settings = Readonly<Record<string, string>>;
 

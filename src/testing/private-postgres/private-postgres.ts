@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { serverBinaries } from './binaries.ts';
 import { createDatabase } from './database.ts';
-import { guardFolder } from './guard.ts';
+import { guardFolder } from '../guard.ts';
 import { type Installation, initialise } from './initialise.ts';
 import { clearAfterKill, NotStarted, type Server, startServer } from './server.ts';
 import { unprivilegedUser, type User } from './unprivileged-user.ts';

@@ -7,16 +7,16 @@
 
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import type { User } from './unprivileged-user.ts';
+import type { User } from './private-postgres/unprivileged-user.ts';
 
 export interface Guard {
-  /** Starts a program of PostgreSQL in the folder, as the user. At most one runs at a time. */
+  /** Starts a program of the server in the folder, as the user. At most one runs at a time. */
   launch(program: string, args: readonly string[], stdio: StdioOptions): ChildProcess;
   /** Resolves when what was launched last has ended and the folder is removed. */
   release(): Promise<void>;
 }
 
-/** SIGQUIT ends a server without a checkpoint; one that was stopped in mid-air (SIGSTOP) does not hear it. */
+/** SIGQUIT ends PostgreSQL without a checkpoint, and NATS; one that was stopped in mid-air (SIGSTOP) does not hear it. */
 const script = `
 trap '' HUP INT TERM
 pid=

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { migrations } from '../../drizzle/migrations.ts';
 import { type Bundle, bundled } from '../kill/bundle.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
-import { transactionPooler } from '../support/transaction-pooler.ts';
+import { SESSIONS, transactionPooler } from '../support/transaction-pooler.ts';
 import { until } from '../support/world.ts';
 import type { Installation } from './installing.child.ts';
 
@@ -78,7 +78,7 @@ async function played({ behindPooler, serverLearns }: Round) {
   victim.send(installation);
   const [session] = await middle.halted();
   const ready = others.map((each) => told(each, installation));
-  await middle.inLine(behindPooler ? POOLED_SESSIONS - 1 : OTHERS);
+  await middle.inLine(behindPooler ? SESSIONS - 1 : OTHERS);
   victim.kill('SIGKILL');
   await over(victim);
   if (serverLearns === 'at once') await middle.end(session);
@@ -87,9 +87,6 @@ async function played({ behindPooler, serverLearns }: Round) {
   const answers = await Promise.all(ready);
   return { answers, made: await madeIn(url), ledger: await ledgerOf(url), held: await heldIn(url) };
 }
-
-/** What the pooler has of the server at a time. */
-const POOLED_SESSIONS = 3;
 
 /** The answer of a process that is told to install. */
 async function told(child: ChildProcess, installation: Installation): Promise<unknown> {

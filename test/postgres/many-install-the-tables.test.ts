@@ -31,7 +31,7 @@ const rounds: readonly [string, Round][] = [
 ];
 
 /** Of each kind. */
-const ROUNDS = 3;
+const ROUNDS = 2;
 
 let bundle: Bundle;
 let others: readonly ChildProcess[];

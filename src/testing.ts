@@ -1,5 +1,7 @@
 /** What a team needs to test its own operations against a company that lies, and its own adapters against the ports. */
 
+import './ports/copies.ts';
+
 export { memoryStore } from './adapters/memory/store.ts';
 export type {
   Birth,

@@ -7,6 +7,7 @@
 import type { Duration } from '../domain/duration.ts';
 import type { Failed, Finding, Outcome, Succeeded } from '../domain/outcome.ts';
 import type { Policy } from '../domain/policy.ts';
+import { madeBy } from './made-at.ts';
 import { hasType, refuseBadAction, refuseBadOptions } from './operation-options.ts';
 import { type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';
 import type { Schema } from './schema.ts';
@@ -183,8 +184,8 @@ export function operation<
   // Who runs them hands over what has been through the schema; the static types have done their work at this call.
   const given = options as Given;
   const { find } = given.lookup === 'none' ? { find: null } : given.lookup;
-  return Object.freeze({
-    type: 'operation',
+  const definition = Object.freeze({
+    type: 'operation' as const,
     action,
     options: Object.freeze({
       input: given.input,
@@ -198,6 +199,7 @@ export function operation<
     shared: given.shared ?? false,
     compensate: given.compensate === undefined ? null : Object.freeze({ ...given.compensate }),
   });
+  return madeBy(operation, definition);
 }
 
 /** True for what {@link operation} returns. */

@@ -6,6 +6,7 @@
 
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Chain, CompensationOrder, Part, Saga, SagaFunctions, SagaParts, WhenChanged } from './saga-flow.ts';
+import { madeWith } from './made-at.ts';
 import { isFunction, refuseUnless } from './option-kinds.ts';
 import {
   chooseOf,
@@ -51,7 +52,7 @@ export class SagaBuilder implements SagaParts {
 
   pivot(...given: Given): SagaBuilder {
     const step = pivotOf(this.#place, given);
-    return new SagaBuilder(this, withPart(this.#place, this.flow.parts, step), step.name);
+    return this.#with(step, step.name);
   }
 
   parallel(...given: Given): SagaBuilder {
@@ -85,15 +86,16 @@ export class SagaBuilder implements SagaParts {
     // What is not a function has been refused on the line above.
     const flow = Object.freeze({ ...this.flow, output: make as Chain['output'] });
     const { type, name, version, options, withinMs, compensation, whenChanged, pivotStep } = this;
-    return Object.freeze({ type, name, version, options, withinMs, compensation, whenChanged, pivotStep, flow });
+    const parts = { name, version, options, withinMs, compensation, whenChanged, pivotStep, flow };
+    return madeWith(this, Object.freeze({ type, ...parts }));
   }
 
   get #place(): Place {
     return { saga: this.name, way: this.pivotStep === null ? 'backward' : 'forward' };
   }
 
-  #with(part: Part): SagaBuilder {
-    return new SagaBuilder(this, withPart(this.#place, this.flow.parts, part));
+  #with(part: Part, pivotStep = this.pivotStep): SagaBuilder {
+    return madeWith(this, new SagaBuilder(this, withPart(this.#place, this.flow.parts, part), pivotStep));
   }
 }
 

@@ -6,6 +6,7 @@
  */
 
 import type { Duration } from '../domain/duration.ts';
+import { madeBy } from './made-at.ts';
 import type { Operation, Undo } from './operation.ts';
 import { hasType } from './operation-options.ts';
 import { SagaBuilder } from './saga-builder.ts';
@@ -123,9 +124,12 @@ export function saga(
   const byHand = isByHand(name, options);
   const common = commonOf(name, options, byHand);
   const functions = Object.freeze({ input: options.input, key: options.key, lock: options.lock ?? null });
-  if (!byHand) return new SagaBuilder({ name, ...common, options: functions, pivotStep: null }, Object.freeze([]));
+  if (!byHand) {
+    return madeBy(saga, new SagaBuilder({ name, ...common, options: functions, pivotStep: null }, Object.freeze([])));
+  }
   const { pivotStep, ...flow } = handWrittenOf(name, { ...options });
-  return Object.freeze({ type: 'saga', name, ...common, options: functions, pivotStep, flow: Object.freeze(flow) });
+  const parts = { name, ...common, options: functions, pivotStep, flow: Object.freeze(flow) };
+  return madeBy(saga, Object.freeze({ type: 'saga', ...parts }));
 }
 
 /** True for what {@link saga} returns, and for what the verbs of that return. */

@@ -7,6 +7,7 @@
 import { definitionInvalid } from '../domain/errors.ts';
 import { isLibraryEvent } from '../domain/library-event.ts';
 import { refuseBadName } from './definition-name.ts';
+import { madeBy } from './made-at.ts';
 import { refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import { hasType } from './operation-options.ts';
@@ -49,7 +50,7 @@ export function signal<const Name extends string, Submitted, Payload>(
   refuseMissing(subject, { ...options }, { payload: 'a Standard Schema, or typed<T>()' });
   refuseUnless(isSchema(options.payload), subject, 'payload', 'a Standard Schema, or typed<T>()');
   // Who sends it hands over what has been through the schema; the static types have done their work at this call.
-  return Object.freeze({ type: 'signal', name, payload: options.payload as Schema });
+  return madeBy(signal, Object.freeze({ type: 'signal', name, payload: options.payload as Schema }));
 }
 
 /** True for what {@link signal} returns. An event of that type has no payload that is a schema. */

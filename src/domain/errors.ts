@@ -86,15 +86,19 @@ export function definitionInvalid(
   return new SagacityError('DEFINITION_INVALID', what, { facts, cause, remedy });
 }
 
-/** `anotherIs`: the action is registered, with another definition than the one given. */
-export function definitionMissing(action: string, anotherIs: boolean): SagacityError {
+/** `places`: where they were made, when the name is registered with another definition than the one given. */
+export function definitionMissing(
+  name: string,
+  places?: { readonly given: string; readonly registered: string },
+): SagacityError {
   return new SagacityError(
     'DEFINITION_MISSING',
-    anotherIs
-      ? `Another definition of ${action} is registered with this orchestrator than the one given. Define it once, and ` +
-          'give submit() the same object as createOrchestrator({ definitions }).'
-      : `${action} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`,
-    { facts: { action } },
+    places === undefined
+      ? `${name} is not registered with this orchestrator. Add it to createOrchestrator({ definitions }).`
+      : `Another definition of ${name} is registered with this orchestrator (made at ${places.registered}) than the one ` +
+          `given (made at ${places.given}). Define it once, and give submit() the same object as ` +
+          'createOrchestrator({ definitions }).',
+    { facts: { action: name, ...(places === undefined ? {} : { places: [places.registered, places.given] }) } },
   );
 }
 

@@ -254,7 +254,7 @@ function turnOf(
 /** The member of a stored row. Throws what the row cannot be read for. */
 export function memberOf(row: OperationRow, definitions: ReadonlyMap<string, Operation>, dueAt = row.dueAt): Member {
   const definition = definitions.get(row.action);
-  if (definition === undefined) throw definitionMissing(row.action, false);
+  if (definition === undefined) throw definitionMissing(row.action);
   const { tenant, id, saga, key, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt } = row;
   const undoes = saga === null ? undoneAlone(fromStored(row), key) : null;
   return {

@@ -88,7 +88,7 @@ export async function compensateOperation(
     throw resolutionRefused(ref.id, `it belongs to saga ${saga}, and a step is not taken back by itself.`, { saga });
   }
   const definition = definitions.get(action);
-  if (definition === undefined) throw definitionMissing(action, false);
+  if (definition === undefined) throw definitionMissing(action);
   if (definition.compensate === null || !('operation' in definition.compensate)) {
     throw resolutionRefused(ref.id, `${action} declares no inverse.`, { action });
   }

@@ -71,7 +71,7 @@ import { type Health, healthOf } from './health.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
-import { registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
+import { refuseUnregistered, registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
 import { newSaga, sagaFrom } from './saga.ts';
 import { type SagaRun, sagaRunOf } from './saga-run.ts';
 import {
@@ -697,8 +697,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     perCall?: { readonly tenant?: string },
   ): Promise<Submitted> {
     const definition = definitions.get(given.action);
-    if (definition === undefined || definition !== given)
-      throw definitionMissing(given.action, definition !== undefined);
+    refuseUnregistered(given.action, given, definition);
     const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
     const { fingerprint, input } = birth;
     return {
@@ -715,7 +714,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     perCall?: { readonly tenant?: string },
   ): Promise<Submitted> {
     const saga = sagas.get(sagaLabel(given));
-    if (saga === undefined || saga.definition !== given) throw definitionMissing(given.name, saga !== undefined);
+    refuseUnregistered(given.name, given, saga?.definition);
     refuseOlder(saga, registry);
     const { ref, birth, input } = await acceptSaga(saga, tenantOf(perCall), submitted);
     return {
@@ -753,7 +752,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   };
   const sagaOf = (row: SagaVersion) => {
     const saga = sagas.get(sagaLabel(row));
-    if (saga === undefined) throw definitionMissing(row.name, false);
+    if (saga === undefined) throw definitionMissing(row.name);
     return saga;
   };
   const viewing = { store, clock, watchers, logger, sagaOf };
@@ -900,6 +899,6 @@ function servedAs({ name, version, hash, onward, definition }: RunnableSaga): Se
 function aggregateFrom(row: AnyRow, { operations, sagas }: Registry): Aggregate {
   if (!isSagaRow(row)) return new OperationAlone(memberOf(row, operations), operationKernel);
   const saga = sagas.get(sagaLabel(row));
-  if (saga === undefined) throw definitionMissing(row.name, false);
+  if (saga === undefined) throw definitionMissing(row.name);
   return sagaFrom(row, saga, operations, operationKernel);
 }

@@ -3,13 +3,15 @@
  * cannot be run durably, or would mean two things by one name, is refused here, before anything is stored.
  */
 
-import { definitionInvalid } from '../domain/errors.ts';
+import { definitionInvalid, definitionMissing, type ErrorFacts } from '../domain/errors.ts';
 import { type Limits, limitsOf } from '../domain/limits.ts';
+import { placeOf } from '../define/made-at.ts';
 import { isMigration, type Migration } from '../define/migration.ts';
 import { isOperation, type Operation } from '../define/operation.ts';
 import { isSaga } from '../define/saga.ts';
 import { type Chain, type HandWritten, partsIn, type Saga, type StepCompensation } from '../define/saga-flow.ts';
 import { itemOf } from '../define/saga-names.ts';
+import type { Signal } from '../define/signal.ts';
 import { compensationOfTarget, type Target } from '../define/step-target.ts';
 import type { AnyStateMachine } from 'xstate';
 import { sagaMachine } from '../../machines/saga.ts';
@@ -19,6 +21,7 @@ import { lintMachine } from '../kernel/lint.ts';
 import { lintNames, lintSaga } from '../kernel/lint-saga.ts';
 import { stepsOf } from '../kernel/steps.ts';
 import { isBuilder } from '../kernel/nodes.ts';
+import { refuseTwoCopies } from '../ports/copies.ts';
 import type { SagaVersion } from '../ports/store.ts';
 
 /** A saga that can be driven. */
@@ -85,24 +88,24 @@ export function newestOf(sagas: Registry['sagas'], name: string): RunnableSaga |
 
 /**
  * The definitions by name, with everything they name themselves; two different ones of one name are refused. The version
- * that a migration leads from is there with it, and only for what is under way.
+ * that a migration leads from is there with it, and only for what is under way. Of a process with two copies of the
+ * library nothing is accepted.
  */
 export function registered(
   given: readonly unknown[],
   migrations: readonly unknown[] = [],
   limits: Limits = limitsOf(),
 ): Registry {
+  refuseTwoCopies();
   const operations = new Map<string, Operation>();
   const sagas = new Map<string, RunnableSaga>();
   const registerOperation = (definition: Operation): void => {
     const known = operations.get(definition.action);
     if (known === definition) return;
     if (known !== undefined) {
-      throw definitionInvalid(
-        `Two definitions share the action ${definition.action}.`,
-        'An action names one effect: give one of them another name.',
-        { action: definition.action },
-      );
+      const { action } = definition;
+      const remedy = 'An action names one effect: give one of them another name.';
+      throw underOneName(`the action ${action}`, [known, definition], remedy, { action });
     }
     operations.set(definition.action, definition);
     registerInverse(definition.compensate);
@@ -115,11 +118,12 @@ export function registered(
     const known = sagas.get(label);
     if (known?.definition === definition) return;
     if (known !== undefined) {
-      throw definitionInvalid(
-        `Two definitions share the saga ${definition.name} in version ${definition.version}.`,
-        'Give the newer one the next version, or the other one another name.',
-        { saga: definition.name, version: definition.version },
-      );
+      const { name, version } = definition;
+      const remedy = 'Give the newer one the next version, or the other one another name.';
+      throw underOneName(`saga ${name} in version ${version}`, [known.definition, definition], remedy, {
+        saga: name,
+        version,
+      });
     }
     const saga = runnable(definition, sagas, limits);
     sagas.set(label, saga);
@@ -146,7 +150,7 @@ export function registered(
   // The latest first: what one leads to is there by then, with where that is moved on to.
   for (const { from, to, move } of leading.toSorted((a, b) => b.from.version - a.from.version)) {
     const target = sagas.get(sagaLabel(to));
-    if (target?.definition !== to) throw unregistered(from, to, target !== undefined);
+    if (target?.definition !== to) throw unregistered(from, to, target?.definition);
     registerSaga(from);
     const leaving = sagas.get(sagaLabel(from));
     if (leaving === undefined) continue;
@@ -157,12 +161,37 @@ export function registered(
   return { operations, sagas };
 }
 
-function unregistered(from: Saga, to: Saga, isOther: boolean) {
+/** Of two definitions under one name. */
+function underOneName(what: string, two: readonly [object, object], remedy: string, facts: ErrorFacts) {
+  const places = two.map(placeOf);
+  const told = places[0] === places[1] ? `Both were made at ${places[0]}.` : `Made at ${places.join(' and at ')}.`;
+  return definitionInvalid(`Two definitions share ${what}. ${told}`, remedy, { ...facts, places });
+}
+
+/**
+ * Throws DEFINITION_MISSING unless the definition that is registered under the name is the one given, the same object;
+ * what another copy of the library has made, loaded since, is refused as that.
+ */
+export function refuseUnregistered<Known extends object>(
+  name: string,
+  given: object | undefined,
+  known: Known | undefined,
+): asserts known is Known {
+  if (known !== undefined && known === given) return;
+  refuseTwoCopies();
+  if (known === undefined || given === undefined) throw definitionMissing(name);
+  throw definitionMissing(name, { given: placeOf(given), registered: placeOf(known) });
+}
+
+function unregistered(from: Saga, to: Saga, other: Saga | undefined) {
+  const places = other === undefined ? {} : { places: [placeOf(other), placeOf(to)] };
   return definitionInvalid(
     `The migration of saga ${from.name} from version ${from.version} leads to version ${to.version}, ` +
-      (isOther ? 'of which another definition is registered.' : 'which is not registered.'),
+      (other === undefined
+        ? 'which is not registered.'
+        : `of which another definition is registered (made at ${placeOf(other)}) than the one given (made at ${placeOf(to)}).`),
     'Add the definition that it leads to, the same object, to createOrchestrator({ definitions }).',
-    { saga: from.name, from: from.version, to: to.version },
+    { saga: from.name, from: from.version, to: to.version, ...places },
   );
 }
 
@@ -221,6 +250,7 @@ function runnable(definition: Saga, sagas: Registry['sagas'], limits: Limits): R
   const { name, version, flow } = definition;
   const machine = sagaMachine(definition);
   if (flow.type === 'machine') refuseUndurable(definition, flow, machine);
+  else refuseSharedSignals(definition, flow);
   const steps = flow.type === 'chain' ? stepsOfChain(flow) : stepsOfMachine(flow, machine);
   return {
     ...{ definition, name, version, steps, sagas, limits },
@@ -231,6 +261,22 @@ function runnable(definition: Saga, sagas: Registry['sagas'], limits: Limits): R
     waits: flow.type === 'chain' ? waitsIn(flow) : [],
     actions: actionsOf(machine),
   };
+}
+
+/** What is sent under a name is looked at by one schema, and whichever waits gets it: two would make it chance. */
+function refuseSharedSignals({ name: saga, version }: Saga, { parts }: Chain): void {
+  const signals = new Map<string, Signal>();
+  for (const part of partsIn(parts)) {
+    if (part.type !== 'waitFor') continue;
+    const { signal } = part;
+    const known = signals.get(signal.name) ?? signal;
+    if (known !== signal) {
+      const remedy = 'Define it once and wait for that one, or give one of them another name.';
+      const facts = { saga, version, signal: signal.name };
+      throw underOneName(`the signal ${signal.name} in saga ${saga}`, [known, signal], remedy, facts);
+    }
+    signals.set(signal.name, signal);
+  }
 }
 
 /** What the builder makes is durable by its making; what is written by hand is looked at. */

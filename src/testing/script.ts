@@ -4,10 +4,9 @@
  * called as they are.
  */
 
-import { definitionMissing } from '../domain/errors.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { AnyOperation } from '../orchestrator/orchestrator.ts';
-import type { Registry } from '../orchestrator/runnable.ts';
+import { refuseUnregistered, type Registry } from '../orchestrator/runnable.ts';
 import type { Caller } from '../ports/caller.ts';
 
 /** One line of a script, made by {@link reply}. */
@@ -79,8 +78,5 @@ export function assertRegistered(
   action: string,
   operations: Registry['operations'],
 ): void {
-  const known = operations.get(action);
-  // Operations of any type are compared, as the objects they are.
-  const isSame = (known as unknown) === operation;
-  if (known === undefined || !isSame) throw definitionMissing(action, known !== undefined);
+  refuseUnregistered(action, operation, operations.get(action));
 }

@@ -1,5 +1,5 @@
 /**
- * The program of the worker processes in one file: hundreds of processes are begun, and each would spend most of its life
+ * The program of worker processes in one file: hundreds of processes are begun, and each would spend most of its life
  * reading and translating the same modules. What is in it is the library as it is, or with the defect that this process
  * was started with.
  */
@@ -17,11 +17,12 @@ export interface Bundle {
   remove(): Promise<void>;
 }
 
-const program = fileURLToPath(new URL('worker.child.ts', import.meta.url));
+const workers = fileURLToPath(new URL('worker.child.ts', import.meta.url));
 
 const nothing: Planted = { sources: new Map(), noteIn: null };
 
-export async function bundled(): Promise<Bundle> {
+/** By default the program of the workers that are killed at their kill points. */
+export async function bundled(program = workers): Promise<Bundle> {
   const { sources, noteIn } = (await plantedHere()) ?? nothing;
   const folder = await mkdtemp(join(tmpdir(), 'sagacity-kill-'));
   const remove = () => rm(folder, { recursive: true, force: true });

@@ -11,7 +11,7 @@ import { storeSuite } from '../../src/testing/store-suite.ts';
 import { databaseTime } from '../support/database-time.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { chargeCard } from '../support/shop.ts';
-import { transactionPooler } from '../support/transaction-pooler.ts';
+import { SESSIONS, transactionPooler } from '../support/transaction-pooler.ts';
 
 storeSuite(
   {
@@ -47,23 +47,38 @@ describe('an orchestrator behind a pooler', () => {
     const runs = await Promise.all([...orders, ...orders].map((order) => orchestrator.submit(charge, order)));
     const results = await Promise.all(runs.map((run) => run.result({ within: '10s' })));
     await orchestrator.stop();
-    const next = databaseAt(pooler.url);
-    const left = [await prepared(next), await prepared(next), await prepared(next)];
-    await next.end();
+    const sessions = await eachSession(pooler.url);
 
     expect(results.map(({ status }) => status)).toEqual(runs.map(() => 'succeeded'));
     expect(await provider.records()).toHaveLength(orders.length);
     expect(pooler.changes).toBeGreaterThan(orders.length);
-    expect(left).toEqual([0, 0, 0]);
+    expect(sessions.flatMap(({ left }) => left)).toEqual([]);
+    expect(new Set(sessions.map(({ pid }) => pid)).size).toBe(SESSIONS);
     await pooler.close();
     await provider.close();
   });
 });
 
-/** How many statements of ours are prepared in the session that comes next. */
-async function prepared(sql: ReturnType<typeof databaseAt>): Promise<unknown> {
-  const [row] = await sql.unsafe(
-    "select count(*)::int as count from pg_prepared_statements where starts_with(statement, '/* sagacity')",
-  );
-  return row?.['count'];
+/** Every session of the pooler, by its process at the server, with all that anybody has left in it. */
+async function eachSession(url: string): Promise<readonly { pid: unknown; left: readonly string[] }[]> {
+  const next = databaseAt(url);
+  const sessions = [];
+  // Alone with the pooler, it gets another one each time.
+  for (let n = 0; n < SESSIONS; n += 1) {
+    const [session] = await next.unsafe<{ pid: number; left: string[] }[]>(whatIsLeft);
+    sessions.push({ pid: session?.pid, left: session?.left ?? [] });
+  }
+  await next.end();
+  return sessions;
 }
+
+/** Statements of ours that are prepared, channels that are listened to, cursors, settings, tables, advisory locks. */
+const whatIsLeft = `
+  select pg_backend_pid() as pid, array(
+    select 'prepared: ' || statement from pg_prepared_statements where starts_with(statement, '/* sagacity')
+    union all select 'listens to ' || channel from pg_listening_channels() as channel
+    union all select 'cursor ' || name from pg_cursors where name <> ''
+    union all select 'set: ' || name from pg_settings where source = 'session'
+    union all select 'temporary: ' || relname from pg_class where relnamespace = pg_my_temp_schema()
+    union all select 'locked: ' || objid from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()
+  ) as left`;

@@ -16,7 +16,7 @@ import { localWaker } from '../../src/adapters/local/waker.ts';
 import { type PrivatePostgres, privatePostgres } from '../../src/testing/private-postgres/private-postgres.ts';
 import { as, grants, role, run } from '../support/other-users.ts';
 import { freshDatabase } from '../support/postgres.ts';
-import { replicationIs, streamingStandby } from '../support/streaming-standby.ts';
+import { copyAsStandby } from '../support/streaming-standby.ts';
 import { transactionPooler } from '../support/transaction-pooler.ts';
 import { until } from '../support/world.ts';
 
@@ -350,7 +350,9 @@ describe('a standby', () => {
     primary = await privatePostgres();
     url = await primary.createDatabase();
     await migrate({ url });
-    standby = await streamingStandby(primary);
+    standby = await privatePostgres();
+    await copyAsStandby(primary, standby);
+    await replicationIs("state = 'streaming'");
   });
 
   afterAll(async () => {
@@ -358,11 +360,19 @@ describe('a standby', () => {
     await primary.close();
   });
 
+  /** Waits until the primary says this of its standby. */
+  async function replicationIs(condition: string): Promise<void> {
+    await until(async () => {
+      const found = await run(primary.url, `select from pg_stat_replication where ${condition}`);
+      return found.length > 0 ? true : null;
+    }, `a standby of which ${condition}`);
+  }
+
   test('that need not have what is acknowledged is warned of, until it has to', async () => {
     const asynchronous = await standbyFindings({ url });
     await run(primary.url, "alter system set synchronous_standby_names = 'replica'");
     await run(primary.url, 'select pg_reload_conf()');
-    await replicationIs(primary, "sync_state = 'sync'");
+    await replicationIs("sync_state = 'sync'");
     const user = await role(url, 'login');
     await run(url, grants(user));
     const synchronous = await standbyFindings({ url });
@@ -371,7 +381,7 @@ describe('a standby', () => {
     const local = await standbyFindings({ url: as(url, user) });
     await run(primary.url, 'alter system reset synchronous_standby_names');
     await run(primary.url, 'select pg_reload_conf()');
-    await replicationIs(primary, "sync_state = 'async'");
+    await replicationIs("sync_state = 'async'");
 
     expect(asynchronous).toEqual([
       {

@@ -24,7 +24,7 @@ export interface PoolerOptions {
 }
 
 /** Sessions of the server; with two at least, a client that works alone meets another one every time. */
-const SESSIONS = 3;
+export const SESSIONS = 3;
 
 /** Starts a pooler in front of the database that `url` leads to, on a free port of 127.0.0.1. */
 export async function transactionPooler(

@@ -56,8 +56,10 @@ import {
   requestLookUp,
   resolve,
 } from './decide.ts';
+import { ceilingsOf, type LimitOptions } from './ceilings.ts';
 import { Driver } from './driver.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
+import { Permits } from './permits.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
 import { registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
@@ -73,13 +75,12 @@ import {
   type SignalStatus,
   signalStatus,
 } from './signal.ts';
-import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
 import { refuseOlder, type VersionInFlight, versionsOf } from './versions.ts';
 import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
-export interface OrchestratorOptions {
+export interface OrchestratorOptions extends LimitOptions {
   /** Where everything durable is: `postgresStore({ url })`, `pgliteStore('./data')`, `memoryStore()`. */
   readonly store: Store;
   /** Everything that is submitted here; the operations of sagas, and inverses, are found by themselves. */
@@ -91,8 +92,6 @@ export interface OrchestratorOptions {
   readonly migrations?: readonly Migration[];
   /** Fixes the tenant of every call. Without it each call names its own. */
   readonly tenant?: string;
-  /** Attempts and look-ups carried out at once. Default 32. */
-  readonly concurrency?: number;
   /** How often the store is asked for what no wake announced. Default `'1s'`. */
   readonly sweepEvery?: Duration;
   /** How often this worker renews its row, and after how long without it is dead. Default `'5s'` and `'15s'`. */
@@ -338,7 +337,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
+  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claimMore());
   const watchers = new Watchers();
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
@@ -348,7 +347,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, caller, limits, logger, slots, watchers, worker },
+    ...{ store, waker, clock, random, caller, limits, logger, permits, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
     onBacklog() {
@@ -358,7 +357,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   });
 
   const verification = new Verification({
-    ...{ store, clock, caller, limits, logger, driver, definitions },
+    ...{ store, clock, caller, limits, logger, permits, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 
@@ -370,9 +369,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
   let claiming = false;
-  /** Claimed, and not yet in its slot or waiting. */
+  /** Claimed, and it has no permit yet and no place in line. */
   let arriving = 0;
-  /** There was more than there were slots for when it was last asked, or it could not be asked. */
+  /** There was more than there was room for when it was last asked, or it could not be asked. */
   let moreIsDue = false;
   let sagasFirst = false;
 
@@ -440,7 +439,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     claiming = true;
     try {
       do {
-        const room = Math.min(CLAIM_LIMIT, slots.free - arriving);
+        const room = Math.min(CLAIM_LIMIT, permits.free - arriving);
         // Until the store says otherwise, also when it says nothing.
         moreIsDue = true;
         if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
@@ -453,7 +452,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
   function claimMore(): void {
-    if (!moreIsDue || slots.free - arriving < slots.size * CLAIM_SHARE) return;
+    if (!moreIsDue || permits.free - arriving < permits.size * CLAIM_SHARE) return;
     claimDue().catch((error: unknown) => {
       logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
     });
@@ -499,7 +498,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
 
   async function woken(wake: Wake): Promise<void> {
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
-    if (wake.generation !== 0 && slots.free - arriving <= 0) {
+    if (wake.generation !== 0 && permits.free - arriving <= 0) {
       // It is due, and anybody's who has room.
       moreIsDue = true;
       return;
@@ -780,14 +779,6 @@ function pauseMs(given: Duration, name: string): number {
   const ms = milliseconds(given, name);
   if (ms > 0) return ms;
   throw definitionInvalid(`${name} is no time at all.`, 'Write a duration longer than 0.', { option: name });
-}
-
-function concurrencyOf(given = 32): number {
-  if (Number.isSafeInteger(given) && given >= 1) return given;
-  throw definitionInvalid(
-    'concurrency is not a whole number of at least 1.',
-    'Write how many attempts may run at once.',
-  );
 }
 
 /** What it can go on from: the chart that it has, or any, where it moves sagas on or adopts what has changed. */

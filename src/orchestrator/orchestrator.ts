@@ -9,7 +9,6 @@ import {
   definitionMissing,
   idempotencyConflict,
   inputInvalid,
-  isSagacityError,
   orchestratorStopped,
 } from '../domain/errors.ts';
 import { differingPaths } from '../domain/canonical.ts';
@@ -57,6 +56,7 @@ import {
   resolve,
 } from './decide.ts';
 import { ceilingsOf, type LimitOptions } from './ceilings.ts';
+import { Claims } from './claims.ts';
 import { Driver } from './driver.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { Permits } from './permits.ts';
@@ -305,11 +305,8 @@ const operationKernel = kernelOf(operationMachine);
 
 type Phase = 'new' | 'started' | 'stopping';
 
-/** Claimed in one statement. */
-const CLAIM_LIMIT = 100;
-
-/** Of all slots, so many must be free before more is claimed between two sweeps: a claim is a write of its own. */
-const CLAIM_SHARE = 0.25;
+/** Of what was handed over, looked for in one statement. */
+const HANDED_OVER_LIMIT = 100;
 
 /** How long a stop waits for aborted executors and for the store, beyond its own `within`. */
 const STOP_PATIENCE_MS = 300;
@@ -337,7 +334,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claimMore());
+  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claims.more());
   const watchers = new Watchers();
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
@@ -350,10 +347,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     ...{ store, waker, clock, random, caller, limits, logger, permits, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
-    onBacklog() {
-      moreIsDue = true;
-      claimMore();
-    },
+    onBacklog: () => claims.later(),
+  });
+  const claims = new Claims({
+    ...{ store, logger, permits, worker, actions, sagas: served },
+    isWorking: () => phase === 'started',
+    takeUp: (row) => driver.takeUp(row),
   });
 
   const verification = new Verification({
@@ -368,12 +367,6 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   let cancelSweep: CancelTimer = () => {};
   let sweeping: Promise<void> = Promise.resolve();
   let storeAnswers = true;
-  let claiming = false;
-  /** Claimed, and it has no permit yet and no place in line. */
-  let arriving = 0;
-  /** There was more than there was room for when it was last asked, or it could not be asked. */
-  let moreIsDue = false;
-  let sagasFirst = false;
 
   function open(): Promise<void> {
     opening ??= store.open().catch((error: unknown) => {
@@ -419,8 +412,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     driver.goOnDue();
     try {
       await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
-      for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
-      await claimDue();
+      for (const ref of await store.handedOver(worker.id, HANDED_OVER_LIMIT)) driver.attend(ref);
+      await claims.due();
       if (!storeAnswers) logger.info({ worker: worker.id }, 'the store answers again');
       storeAnswers = true;
     } catch (error) {
@@ -433,78 +426,13 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     }
   }
 
-  /** Claims what is due, no more than there are slots for: the rest is free for other workers. One at a time. */
-  async function claimDue(): Promise<void> {
-    if (claiming) return;
-    claiming = true;
-    try {
-      do {
-        const room = Math.min(CLAIM_LIMIT, permits.free - arriving);
-        // Until the store says otherwise, also when it says nothing.
-        moreIsDue = true;
-        if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
-        moreIsDue = (await claim(room)) === room;
-      } while (moreIsDue);
-    } finally {
-      claiming = false;
-    }
-  }
-
-  /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
-  function claimMore(): void {
-    if (!moreIsDue || permits.free - arriving < permits.size * CLAIM_SHARE) return;
-    claimDue().catch((error: unknown) => {
-      logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
-    });
-  }
-
-  /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */
-  async function claim(limit: number, only?: OperationRef): Promise<number> {
-    const claimant = worker.id;
-    const kinds = kindsToClaim(only);
-    let claimed = 0;
-    try {
-      for (const claimKind of kinds) {
-        if (claimed === limit) break;
-        const rows = await claimKind(claimant, limit - claimed);
-        claimed += rows.length;
-        // Each is taken up at once: what is owned and not held would be nobody's.
-        for (const row of rows) {
-          arriving += 1;
-          void driver.takeUp(row).finally(() => {
-            arriving -= 1;
-            claimMore();
-          });
-        }
-      }
-      return claimed;
-    } catch (error) {
-      // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
-      if (isSagacityError(error, 'STORE_IN_DOUBT') && claimant === worker.id) await worker.replace();
-      throw error;
-    }
-  }
-
-  function kindsToClaim(only?: OperationRef) {
-    const sagasOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
-      store.claimSagas(claimant, served, atMost, only);
-    const operationsOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
-      store.claim(claimant, actions, atMost, only);
-    if (only !== undefined) return [isSagaId(only.id) ? sagasOf : operationsOf];
-    if (served.length === 0) return [operationsOf];
-    sagasFirst = !sagasFirst;
-    return sagasFirst ? [sagasOf, operationsOf] : [operationsOf, sagasOf];
-  }
-
   async function woken(wake: Wake): Promise<void> {
     if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
-    if (wake.generation !== 0 && permits.free - arriving <= 0) {
-      // It is due, and anybody's who has room.
-      moreIsDue = true;
-      return;
-    }
+    const ref = { tenant: wake.tenant, id: wake.operationId };
+    // It is due, and anybody's who has room.
+    if (wake.generation !== 0 && !claims.hasRoomFor(ref)) return claims.later();
     try {
-      await claim(1, { tenant: wake.tenant, id: wake.operationId });
+      await claims.one(ref);
     } catch (error) {
       logger.debug({ operation: wake.operationId, error }, 'a wake did not reach the store; the sweep will');
     }

@@ -24,6 +24,12 @@ export interface Ceilings {
   readonly perTenant: Ceiling | null;
 }
 
+/** What there is no use in claiming. */
+export interface LeftOut {
+  readonly tenants: readonly string[];
+  readonly actions: readonly string[];
+}
+
 /** One attempt or look-up may be under way. */
 export class Permit {
   readonly #quotas: readonly Quota[];
@@ -138,6 +144,38 @@ export class Permits {
   /** As `take`, for what goes out beside the slots: only the limits count. */
   takeBeside(errand: Errand): Promise<Permit | null> {
     return this.#take({ errand, takesSlot: false });
+  }
+
+  /**
+   * What has no permit of its own left now: actions, and tenants. A tenant also when as many of its attempts wait in line
+   * as there are slots, whatever for.
+   */
+  leftOut(): LeftOut {
+    const inLine = [...this.#inLine()].filter(([, count]) => count >= this.size).map(([tenant]) => tenant);
+    const usedUp = [...this.#ofTenants].filter(([, quota]) => isUsedUp(quota)).map(([tenant]) => tenant);
+    const actions = [...this.#ofActions].filter(([, quotas]) => quotas.some(isUsedUp)).map(([action]) => action);
+    return { tenants: [...new Set([...usedUp, ...inLine])], actions };
+  }
+
+  /** Whether of something that was left out so large a part is free again. */
+  isFreeAgain({ tenants, actions }: LeftOut, share: number): boolean {
+    const isFree = ({ left, size }: Quota) => left >= Math.max(1, size * share);
+    if (actions.some((action) => this.#ofActions.get(action)?.every(isFree) === true)) return true;
+    if (tenants.length === 0) return false;
+    const inLine = this.#inLine();
+    return tenants.some((tenant) => {
+      const quota = this.#ofTenants.get(tenant);
+      return (inLine.get(tenant) ?? 0) <= this.size * (1 - share) && (quota === undefined || isFree(quota));
+    });
+  }
+
+  /** How many wait, by tenant. */
+  #inLine(): ReadonlyMap<string, number> {
+    const counted = new Map<string, number>();
+    for (const { errand, waiting } of this.#lines.values()) {
+      counted.set(errand.tenant, (counted.get(errand.tenant) ?? 0) + waiting.length);
+    }
+    return counted;
   }
 
   /** Nobody gets a permit any more, nor waits for one, and no timer is left. */

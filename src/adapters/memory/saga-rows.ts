@@ -33,6 +33,7 @@ import {
   byName,
   bySince,
   claimFrom,
+  type InTurn,
   isAsItWas,
   isTaken,
   keep,
@@ -159,7 +160,7 @@ export function claimSagas(
   worker: string,
   definitions: readonly ServedSaga[],
   limit: number,
-  only: OperationRef | undefined,
+  which: OperationRef | InTurn | undefined,
   now: number,
 ): readonly SagaRow[] {
   const isServed = ({ name, version, hash, reason }: KeptSaga): boolean =>
@@ -167,7 +168,7 @@ export function claimSagas(
       const isFitting = reason !== 'definition-changed' || (served.hash ?? hash) === hash;
       return served.name === name && served.version === version && isFitting;
     });
-  return claimFrom(rows, rows.sagas, { worker, isServed, limit, only, now }).map((row) => whole(rows, row, now));
+  return claimFrom(rows, rows.sagas, { worker, isServed, limit, which, now }).map((row) => whole(rows, row, now));
 }
 
 export function escalatedSagas({ sagas }: Rows, { tenant, limit, after }: EscalatedQuery): EscalatedSagaRow[] {

@@ -8,7 +8,6 @@ import {
   absent,
   createOrchestrator,
   type CreateOptions,
-  inconclusive,
   operation,
   type Orchestrator,
   saga,
@@ -85,9 +84,8 @@ function defined(action: string, limits: { limit?: WorkLimit; provider?: string 
   });
 }
 
-/** Its first reply is lost, and it is looked up until the third look-up finds that nothing happened. */
+/** Its first reply is lost, and it is looked up until it is certain that nothing happened. */
 function lostOnce(action: string, provider: string) {
-  let asked = 0;
   return operation(action, {
     input: typed<{ orderId: string }>(),
     key: ({ input }) => input.orderId,
@@ -99,10 +97,7 @@ function lostOnce(action: string, provider: string) {
     lookup: {
       visibleWithin: 0,
       every: '1s',
-      find() {
-        asked += 1;
-        return asked < 3 ? inconclusive() : absent();
-      },
+      find: () => absent(),
     },
     provider,
   });
@@ -132,10 +127,10 @@ describe('an action that may be under way twice', () => {
   const mail = defined('mail.send');
 
   test('is under way twice and no more, and keeps nothing else waiting', async () => {
-    const { submit } = await office({ definitions: [print, mail] });
+    const desk = await office({ definitions: [print, mail] });
 
-    await Promise.all(orders(6).map((order) => submit(print, order, at)));
-    await Promise.all(orders(3).map((order) => submit(mail, order, at)));
+    await Promise.all(orders(6).map((order) => desk.submit(print, order, at)));
+    await Promise.all(orders(3).map((order) => desk.submit(mail, order, at)));
     await pass(6);
 
     expect(most(({ action }) => action === 'label.print')).toBe(2);
@@ -149,9 +144,9 @@ describe('two actions of one provider', () => {
   const refund = defined('card.refund', { provider: 'psp' });
 
   test('share what it may be asked at once', async () => {
-    const { submit } = await office({ definitions: [charge, refund], providers: { psp: { concurrency: 3 } } });
+    const desk = await office({ definitions: [charge, refund], providers: { psp: { concurrency: 3 } } });
 
-    await Promise.all(orders(4).flatMap((order) => [submit(charge, order, at), submit(refund, order, at)]));
+    await Promise.all(orders(4).flatMap((order) => [desk.submit(charge, order, at), desk.submit(refund, order, at)]));
     await pass(5);
 
     expect(outgoing.length).toBe(8);
@@ -159,9 +154,9 @@ describe('two actions of one provider', () => {
   });
 
   test('share what it may be asked in a second, and nothing goes out early', async () => {
-    const { submit } = await office({ definitions: [charge, refund], providers: { psp: { rate: '3/s' } } });
+    const desk = await office({ definitions: [charge, refund], providers: { psp: { rate: '3/s' } } });
 
-    await Promise.all(orders(4).flatMap((order) => [submit(charge, order, at), submit(refund, order, at)]));
+    await Promise.all(orders(4).flatMap((order) => [desk.submit(charge, order, at), desk.submit(refund, order, at)]));
     await clock.advance(999);
     const early = outgoing.length;
     await pass(5);
@@ -171,9 +166,9 @@ describe('two actions of one provider', () => {
   });
 
   test('are not limited where the provider has no limit', async () => {
-    const { submit } = await office({ definitions: [charge, refund] });
+    const desk = await office({ definitions: [charge, refund] });
 
-    await Promise.all(orders(8).map((order) => submit(charge, order, at)));
+    await Promise.all(orders(8).map((order) => desk.submit(charge, order, at)));
     await pass(1);
 
     expect(times()).toEqual(Array.from({ length: 8 }, () => 0));
@@ -184,18 +179,18 @@ describe('look-ups', () => {
   test('count as attempts do', async () => {
     const charge = lostOnce('card.charge', 'psp');
     const refund = defined('card.refund', { provider: 'psp' });
-    const { submit } = await office({
+    const desk = await office({
       definitions: [charge, refund],
       providers: { psp: { concurrency: 1, rate: '20/m' } },
     });
 
-    const run = await submit(charge, { orderId: 'order-1' }, at);
-    await Promise.all(orders(4, 'other').map((order) => submit(refund, order, at)));
-    await pass(60);
+    const run = await desk.submit(charge, { orderId: 'order-1' }, at);
+    await Promise.all(orders(4, 'other').map((order) => desk.submit(refund, order, at)));
+    await pass(90);
 
     expect(await run.status()).toBe('succeeded');
-    expect(outgoing.map(({ kind }) => kind).filter((kind) => kind === 'question')).toHaveLength(3);
-    expect(outgoing).toHaveLength(9);
+    expect(outgoing.filter(({ kind }) => kind === 'question').length).toBeGreaterThan(3);
+    expect(outgoing.filter(({ kind }) => kind === 'request')).toHaveLength(6);
     expect(most()).toBe(1);
     const gaps = times().map((time, n, all) => time - (all[n - 1] ?? -Infinity));
     expect(gaps.filter((gap) => gap < 3_000)).toEqual([]);
@@ -206,12 +201,12 @@ describe('a tenant that submits more than its share', () => {
   const charge = defined('card.charge');
 
   test('leaves the rest of the process to the others', async () => {
-    const { submit } = await office({ definitions: [charge], concurrency: 8, perTenant: { concurrency: 5 } });
+    const desk = await office({ definitions: [charge], concurrency: 8, perTenant: { concurrency: 5 } });
 
-    await Promise.all(orders(60).map((order) => submit(charge, order, at)));
+    await Promise.all(orders(60).map((order) => desk.submit(charge, order, at)));
     await pass(2);
     const came = clock.monotonic();
-    await Promise.all(orders(3).map((order) => submit(charge, order, { tenant: 'shop-2' })));
+    await Promise.all(orders(3).map((order) => desk.submit(charge, order, { tenant: 'shop-2' })));
     await pass(15);
 
     expect(times(({ tenant }) => tenant === 'shop-2')).toEqual([came, came, came]);
@@ -228,8 +223,8 @@ describe('a tenant that submits more than its share', () => {
         return plain.claim(...asked);
       },
     });
-    const { submit } = await office({ definitions: [charge], perTenant: { rate: '2/m' } });
-    const runs = await Promise.all(orders(200).map((order) => submit(charge, order, at)));
+    const desk = await office({ definitions: [charge], perTenant: { rate: '2/m' } });
+    const runs = await Promise.all(orders(200).map((order) => desk.submit(charge, order, at)));
 
     const before = claims;
     await pass(25);
@@ -242,13 +237,31 @@ describe('a tenant that submits more than its share', () => {
   });
 });
 
+describe('more than there are permits for, between two sweeps', () => {
+  const charge = defined('card.charge', { provider: 'psp' });
+
+  test.each([
+    ['a tenant', { perTenant: { concurrency: 3 } }, 4],
+    ['a provider', { providers: { psp: { concurrency: 3 } } }, 4],
+    ['the rate of a tenant', { perTenant: { rate: '3/s' } }, 4],
+    ['the rate of a provider', { providers: { psp: { rate: '3/s' } } }, 4],
+  ] as const)('goes on as those of %s come free', async (_, limits, seconds) => {
+    const desk = await office({ definitions: [charge], sweepEvery: '1h', ...limits });
+
+    await Promise.all(orders(12).map((order) => desk.submit(charge, order, at)));
+    await pass(seconds);
+
+    expect(times()).toEqual([0, 1, 2, 3].flatMap((second) => [second, second, second].map((one) => 1_000 * one)));
+  });
+});
+
 describe('what waits for its permit', () => {
   const charge = defined('card.charge', { limit: { rate: '1/m' } });
 
   test('has no start until it has one, and goes out then', async () => {
-    const { submit } = await office({ definitions: [charge] });
-    await submit(charge, { orderId: 'order-1' }, at);
-    const second = await submit(charge, { orderId: 'order-2' }, at);
+    const desk = await office({ definitions: [charge] });
+    await desk.submit(charge, { orderId: 'order-1' }, at);
+    const second = await desk.submit(charge, { orderId: 'order-2' }, at);
 
     await pass(59);
     const waiting = await second.history();
@@ -262,12 +275,12 @@ describe('what waits for its permit', () => {
   });
 
   test('is cancelled meanwhile as if it did not wait', async () => {
-    const { submit, cancel } = await office({ definitions: [charge] });
-    await submit(charge, { orderId: 'order-1' }, at);
-    const second = await submit(charge, { orderId: 'order-2' }, at);
+    const desk = await office({ definitions: [charge] });
+    await desk.submit(charge, { orderId: 'order-1' }, at);
+    const second = await desk.submit(charge, { orderId: 'order-2' }, at);
     await pass(2);
 
-    await cancel(second.id, { ...at, by: 'shift-lead', reason: 'the customer called' });
+    await desk.cancel(second.id, { ...at, by: 'shift-lead', reason: 'the customer called' });
     await pass(1);
 
     expect(await second.status()).toBe('failed');
@@ -307,9 +320,9 @@ describe('sagas whose steps go to a provider that takes one call at a time', () 
     .step('capture', capture, ({ input }) => input, none);
 
   test('are all done, one call after the other', async () => {
-    const { submit } = await office({ definitions: [order], providers: { psp: { concurrency: 1 } } });
+    const desk = await office({ definitions: [order], providers: { psp: { concurrency: 1 } } });
 
-    const runs = await Promise.all(orders(5).map((each) => submit(order, each, at)));
+    const runs = await Promise.all(orders(5).map((each) => desk.submit(order, each, at)));
     await pass(30);
 
     expect(await Promise.all(runs.map((run) => run.status()))).toEqual(runs.map(() => 'succeeded'));

@@ -1,6 +1,7 @@
 /**
- * The permits of one turn. The turn takes one for each attempt that it would start, and drops those that it does not start
- * after all; what is left when it is written goes out with the attempts. A turn that is not written leaves nothing behind.
+ * The permits of one turn. The turn takes one for each attempt that it would start; once it is computed, those of what it
+ * does not start after all are given back, and the others go out with the attempts when it is written. A turn that is not
+ * written leaves nothing behind.
  */
 
 import type { Errand, Permit, Permits } from './permits.ts';
@@ -9,12 +10,10 @@ import type { Errand, Permit, Permits } from './permits.ts';
 export interface Startable {
   /** Whether an attempt of this operation may be started now; it waits for its own permit otherwise. */
   take(operation: string, action: string): boolean;
-  /** Drops the permits of all operations but these. */
-  keepOnly(operations: readonly string[]): void;
 }
 
 /** Of a turn that may start nothing. */
-export const emptyHand: Startable = { take: () => false, keepOnly() {} };
+export const emptyHand: Startable = { take: () => false };
 
 export class Hand implements Startable {
   readonly #permits: Permits;
@@ -61,17 +60,13 @@ export class Hand implements Startable {
     return true;
   }
 
-  keepOnly(operations: readonly string[]): void {
+  /** The turn is computed, and starts these: nothing else is needed. */
+  close(starts: readonly string[]): void {
     for (const [operation, permit] of this.#held) {
-      if (operations.includes(operation)) continue;
+      if (starts.includes(operation)) continue;
       this.#held.delete(operation);
       permit.giveBack();
     }
-  }
-
-  /** The turn is computed: what was not taken by then is not needed. */
-  close(operations: readonly string[]): void {
-    this.keepOnly(operations);
     this.#spare?.giveBack();
     this.#spare = null;
   }

@@ -988,7 +988,6 @@ class Making {
       for (const [id, change] of changes) this.#changes.set(id, change);
       this.#starts.splice(0, this.#starts.length, ...starts);
       this.#effects.splice(0, this.#effects.length, ...effects);
-      this.#hand.keepOnly(starts);
       const times = (this.#now.course.fault?.times ?? 0) + 1;
       const message = faultOf(error);
       this.#course = { ...course, fault: { message, times, timer, reason: faultReasonOf(error) } };

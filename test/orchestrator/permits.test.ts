@@ -126,6 +126,54 @@ describe('whoever asks for permits, in any order', () => {
   }, 60_000);
 });
 
+describe('those who wait for a slot', () => {
+  test('go in the order in which they asked, whatever each of them wants', async () => {
+    const clock = testClock();
+    const permits = new Permits({ ...ceilings, concurrency: 1 }, clock, () => {});
+    const went: string[] = [];
+    const ask = async (tenant: string, action: string) => {
+      const permit = await permits.take({ tenant, action });
+      went.push(`${action} of ${tenant}`);
+      permit?.giveBack();
+    };
+    const first = permits.tryTake({ tenant: 'shop-1', action: 'email.send' });
+    const asked = [
+      ask('shop-2', 'label.buy'),
+      ask('shop-1', 'card.charge'),
+      ask('shop-2', 'email.send'),
+      ask('shop-1', 'label.buy'),
+    ];
+
+    first?.giveBack();
+    await Promise.all(asked);
+
+    expect(went).toEqual([
+      'label.buy of shop-2',
+      'card.charge of shop-1',
+      'email.send of shop-2',
+      'label.buy of shop-1',
+    ]);
+  });
+});
+
+describe('who waits for a rate while somebody else has a token and does not use it', () => {
+  test('goes as soon as one that was used is back', async () => {
+    const clock = testClock();
+    const ofActions = new Map([['label.buy', [limit({ rate: '2/s' })]]]);
+    const permits = new Permits({ concurrency: 9, ofActions, perTenant: null }, clock, () => {});
+    const label = { tenant: 'shop-1', action: 'label.buy' };
+    permits.tryTake(label)?.use();
+    await clock.advance(500);
+    permits.tryTake(label);
+    let wentAt: number | null = null;
+    void permits.take(label).then(() => (wentAt = clock.monotonic()));
+
+    await clock.advance(5_000);
+
+    expect(wentAt).toBe(1_000);
+  });
+});
+
 describe('a permit for something else instead of one that is in hand', () => {
   const tight: Ceilings = {
     concurrency: 1,

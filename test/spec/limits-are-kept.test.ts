@@ -334,6 +334,38 @@ describe('sagas whose steps go to a provider that takes one call at a time', () 
   });
 });
 
+describe('sagas in a process that does one thing at a time', () => {
+  const pick = defined('goods.pick', { limit: { concurrency: 1 } });
+  const pack = defined('goods.pack', { provider: 'packers' });
+  const none = { compensate: { none: 'it is never taken back' } } as const;
+  const parcel = saga('parcel', { input: typed<{ orderId: string }>(), key: ({ input }) => input.orderId })
+    .step('pick', pick, ({ input }) => input, none)
+    .step('pack', pack, ({ input }) => input, none);
+
+  test('go on with the next step before another saga begins', async () => {
+    const desk = await office({ definitions: [parcel], concurrency: 1, providers: { packers: { concurrency: 1 } } });
+
+    await Promise.all(orders(3).map((each) => desk.submit(parcel, each, at)));
+    await pass(7);
+
+    const inTurn = ['goods.pick', 'goods.pack'];
+    expect(outgoing.map(({ action }) => action)).toEqual([...inTurn, ...inTurn, ...inTurn]);
+  });
+
+  test('are not all taken up to wait in line, when their first step has to wait', async () => {
+    const front = createOrchestrator({ store, clock, definitions: [parcel] });
+    const runs = await Promise.all(orders(200).map((each) => front.submit(parcel, each, at)));
+
+    await office({ definitions: [parcel], concurrency: 8 });
+    await pass(10);
+
+    const rows = await Promise.all(runs.map(({ id }) => store.readSaga({ tenant: 'shop-1', id })));
+    expect(outgoing.length).toBeGreaterThan(10);
+    // Eight that wait, and at most as many again that were claimed together.
+    expect(rows.filter((row) => row?.owner !== null).length).toBeLessThanOrEqual(16);
+  });
+});
+
 describe('a limit that nobody could keep', () => {
   const charge = defined('card.charge', { provider: 'card-company' });
 

@@ -41,13 +41,11 @@ export function turnTests(
     test('takes the oldest of each tenant before the second of any, however much older that is', async () => {
       const [many, few, one] = await crowd([6, 2, 1]);
 
-      const rows = await claim(await enlisted(), 6, none);
+      const rows = await claim(await enlisted(), 4, none);
 
       const first = rows.slice(0, 3).map(({ id }) => id);
       expect(first.toSorted()).toEqual([many?.ids[0], few?.ids[0], one?.ids[0]].toSorted());
-      expect(rows.filter(({ tenant }) => tenant === many?.tenant).map(({ id }) => id)).toEqual(
-        many?.ids.slice(0, rows.length - 3),
-      );
+      expect([many?.ids[1], few?.ids[1]].includes(rows[3]?.id)).toBe(true);
     });
 
     test('goes on with the tenant after the one it ended with, and comes round', async () => {

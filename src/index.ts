@@ -10,6 +10,7 @@ export type { CauseBy, SagaChain } from './define/saga-chain.ts';
 export type { Saga, SagaCause, SagaCode } from './define/saga-flow.ts';
 export type { SagaResult } from './define/saga-result.ts';
 export { type Schema, typed } from './define/schema.ts';
+export type { Rate, WorkLimit } from './define/work-limit.ts';
 export type { Duration } from './domain/duration.ts';
 export type { Limits } from './domain/limits.ts';
 export type { CheckName, Checkup, CheckupFinding } from './domain/checkup.ts';

@@ -42,6 +42,7 @@ export type {
   StoreInTransaction,
   Timeline,
   Turn,
+  Turns,
   VersionQuery,
 } from './ports/store.ts';
 export type { CancelTimer, Clock } from './ports/clock.ts';

@@ -20,7 +20,7 @@ const required = {
 
 const optionNames = [
   ...Object.keys(required),
-  ...['output', 'key', 'compensate', 'timeout', 'sendWithin', 'retry', 'volatile', 'shared'],
+  ...['output', 'key', 'compensate', 'timeout', 'sendWithin', 'retry', 'volatile', 'shared', 'limit', 'provider'],
 ];
 
 /** Throws DEFINITION_INVALID unless `action` can be a name in the database. */
@@ -50,6 +50,9 @@ export function refuseBadOptions(action: string, options: object): void {
   refuseUnless(given.key === undefined || isFunction(given.key), subject, 'key', 'a function of { input }');
   refuseUnless(isLookup(given.lookup), subject, 'lookup', required.lookup);
   refuseUnless(given.shared === undefined || typeof given.shared === 'boolean', subject, 'shared', 'true or false');
+  if (given.provider !== undefined) {
+    refuseBadName(`provider of ${action}`, given.provider, "Write the company's name, such as 'card-company'.");
+  }
   refuseBadVolatile(subject, given.volatile);
   refuseBadCompensate(subject, given.compensate);
   if (given.shared === true && given.key === undefined) {
@@ -74,6 +77,7 @@ interface Unchecked {
   readonly execute?: unknown;
   readonly lookup?: unknown;
   readonly shared?: unknown;
+  readonly provider?: unknown;
   readonly volatile?: unknown;
   readonly compensate?: unknown;
 }

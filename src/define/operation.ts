@@ -11,6 +11,7 @@ import { madeBy } from './made-at.ts';
 import { hasType, refuseBadAction, refuseBadOptions } from './operation-options.ts';
 import { type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';
 import type { Schema } from './schema.ts';
+import { type Ceiling, ceilingOf, type WorkLimit } from './work-limit.ts';
 
 /** What one attempt gets. There is deliberately nothing in it from which another key could be made. */
 export interface AttemptContext<Input> {
@@ -84,6 +85,13 @@ export interface OperationOptions<Submitted, Input, Returned, Produced, Found, O
    * own.
    */
   readonly shared?: boolean;
+  /** How much of it may go out, attempts and look-ups, from one process. Default: as much as the process carries out. */
+  readonly limit?: WorkLimit;
+  /**
+   * The company that it goes to: with the other operations that name it, it shares the limit that
+   * `createOrchestrator({ providers })` gives to that, if it does.
+   */
+  readonly provider?: string;
 }
 
 /** Carries the static types of a definition. Nothing is stored at run time. */
@@ -126,6 +134,8 @@ export interface Operation<
   readonly volatile: readonly string[];
   readonly shared: boolean;
   readonly compensate: Compensation | null;
+  readonly limit: Ceiling | null;
+  readonly provider: string | null;
 }
 
 /** For the one who runs them: what goes in has been through the schema, so that the static types may be forgotten. */
@@ -198,6 +208,8 @@ export function operation<
     volatile: Object.freeze([...(given.volatile ?? [])]),
     shared: given.shared ?? false,
     compensate: given.compensate === undefined ? null : Object.freeze({ ...given.compensate }),
+    limit: given.limit === undefined ? null : ceilingOf(given.limit, { called: action, facts: { action } }, 'limit'),
+    provider: given.provider ?? null,
   });
   return madeBy(operation, definition);
 }
@@ -221,6 +233,8 @@ interface Given {
   readonly retry?: RetryOptions;
   readonly volatile?: readonly string[];
   readonly shared?: boolean;
+  readonly limit?: WorkLimit;
+  readonly provider?: string;
 }
 
 /** What the look-up must fit: what the output schema takes, or what execute returns. */

@@ -58,7 +58,7 @@ export interface Advance {
 /** What became of a hand-over. */
 export type HandoverAnswer = { readonly accepted: true } | { readonly accepted: false; readonly why: string };
 
-/** The birth of an operation, with its first attempt when a slot is free. */
+/** The birth of an operation, with its first attempt when there is a permit. */
 export function birth(kernel: Kernel, policy: Policy, facts: Facts, startNow: boolean): Advance {
   const born = kernel.start({ policy, facts });
   const pause = born.row.timers['due'];

@@ -22,6 +22,7 @@ import type {
   Turn,
 } from '../ports/store.ts';
 import type { HandoverAnswer, OperationHappening } from './advance.ts';
+import type { Startable } from './hand.ts';
 import type { HandedOver, SaidOfOperation } from './handover.ts';
 
 /** An operation as who drives it knows it. */
@@ -52,8 +53,8 @@ export interface Moment {
   readonly factsOf: (times: Times) => Facts;
   /** What a fail-over may have lost of an operation that is born now: then it is not sent at once. */
   readonly mayBeRepeated: boolean;
-  /** Attempts that may be started with the turn, beside one that is due. */
-  readonly slots: number;
+  /** What may be started with the turn, beside one that is due. */
+  readonly hand: Startable;
 }
 
 export type Happening =

@@ -196,10 +196,10 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
     ref,
     // An inverse looks first at what it takes back.
     startsAtMost: definition.policy.inverse ? 0 : 1,
-    born({ slots, factsOf }) {
+    born({ hand, factsOf }) {
       const times = { createdAt: 0, sendBy: null, windowEndsAt: null };
-      const made = birth(kernel, definition.policy, factsOf(times), slots > 0);
-      const isUnderWay = slots > 0;
+      const isUnderWay = hand.take(ref.id, definition.action);
+      const made = birth(kernel, definition.policy, factsOf(times), isUnderWay);
       const waitMs = isUnderWay ? null : 0;
       return {
         ...{ waitMs, isUnderWay, rests: true, changes: [ref], afterwards: () => {} },

@@ -41,11 +41,12 @@ import {
   type Times,
 } from './aggregate.ts';
 import { commit, readByIdentity, repeated, writeTurn } from './commit.ts';
+import { emptyHand, Hand, type Startable } from './hand.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
+import type { Errand, Permit, Permits } from './permits.ts';
 import { contextOf, stateOf } from './row.ts';
-import type { Slots } from './slots.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
 import type { Watchers } from './watchers.ts';
 import type { Worker } from './worker.ts';
@@ -61,12 +62,12 @@ export interface Surroundings {
   readonly logger: Logger;
   /** Makes an aggregate of what is stored. Throws when this version cannot read it, or has no definition of it. */
   readonly aggregateFrom: (row: AnyRow) => Aggregate;
-  readonly slots: Slots;
+  readonly permits: Permits;
   readonly watchers: Watchers;
   readonly worker: Worker;
   /** How old a commit may be that a fail-over loses, and how late after it a lost submission is repeated. */
   readonly verifyAfterFailoverMs: number;
-  /** This is due, and there was no slot for it. */
+  /** This is due, and there was no permit for it. */
   readonly onBacklog: (ref: OperationRef) => void;
 }
 
@@ -91,7 +92,7 @@ interface Held {
 interface Live {
   attempt: AbortController | null;
   lookup: AbortController | null;
-  awaitsSlot: boolean;
+  awaitsPermit: boolean;
 }
 
 /** What is known of it when this worker takes it up. */
@@ -106,9 +107,6 @@ interface Told {
   readonly now: number;
   readonly heardAt: Stamp;
 }
-
-/** A slot in hand: calling it gives the slot back. */
-type Slot = () => void;
 
 /** What is waiting and not due sooner than this is given back, and owned by nobody meanwhile. */
 const HOLD_MS = 10_000;
@@ -140,6 +138,7 @@ export class Driver {
   /** Nothing new is begun from now on; what is in flight goes on. */
   drain(): void {
     this.#draining = true;
+    this.#around.permits.stop();
   }
 
   /** Resolves when nothing is in flight any more. */
@@ -173,7 +172,7 @@ export class Driver {
   }
 
   /**
-   * Creates an aggregate, with its first attempts as far as slots are free. Resolves when it is durable, or to the row
+   * Creates an aggregate, with its first attempts as far as there are permits. Resolves when it is durable, or to the row
    * that has the identity already.
    */
   submit(newborn: Newborn, mayStart: boolean): Promise<Met> {
@@ -185,7 +184,7 @@ export class Driver {
 
   /** Creates it in the caller's transaction; it begins when a sweep finds it there after the commit. */
   async submitWithin(newborn: Newborn, inside: StoreInTransaction): Promise<Met> {
-    const made = newborn.born(this.#momentOfBirth(0));
+    const made = newborn.born(this.#momentOfBirth(emptyHand));
     const turn = made.turn({ turn: this.#around.random.id(), owner: null, generation: 0, timeline: '', lostForMs: 0 });
     if ((await writeTurn(inside, turn)) !== null) return { created: true };
     const row = await readByIdentity(inside, turn);
@@ -194,16 +193,16 @@ export class Driver {
   }
 
   async #submit(newborn: Newborn, mayStart: boolean, rounds = RECOMPUTE_MAX): Promise<Met> {
-    const { store, clock, slots, worker } = this.#around;
+    const { store, clock, permits, worker } = this.#around;
     const { ref } = newborn;
     // Named now: while the turn is on its way the worker may end, and goes on under another id.
     const { id: recordedBy, timeline } = worker;
     const begins = mayStart && !this.#draining && worker.isFresh && !this.#mayBeRepeated(timeline);
-    const hand = begins ? handOf(slots, newborn.startsAtMost) : [];
+    const hand = new Hand(permits, ref.tenant, begins ? newborn.startsAtMost : 0);
     try {
       const stamp = stampNow(clock);
-      const made = newborn.born(this.#momentOfBirth(hand.length));
-      giveBackBeyond(hand, made.starts.length);
+      const made = newborn.born(this.#momentOfBirth(hand));
+      hand.close(made.starts);
       const owner = made.isUnderWay ? recordedBy : null;
       const turn = made.turn({
         turn: this.#around.random.id(),
@@ -224,7 +223,7 @@ export class Driver {
         throw error;
       });
       if (committed.type === 'refused') {
-        giveBackBeyond(hand, 0);
+        hand.close([]);
         const { row } = committed;
         if (row === null) {
           const hindrance = await newborn.hindrance(store);
@@ -242,9 +241,9 @@ export class Driver {
       for (const changed of made.changes) this.#around.watchers.changed(changed, made.rests);
       made.afterwards(this.#around.logger);
       if (owner === null) {
-        // Without a slot it is anybody's; this worker takes it with others, when it has room.
+        // Without a permit it is anybody's; this worker takes it with others, when it has room.
         if (made.waitMs !== null && made.waitMs > 0) this.#wake(ref, 0, made.waitMs, 'anybodys');
-        else if (made.waitMs === 0 && slots.free > 0) this.#wake(ref, 0, 0, 'anybodys');
+        else if (made.waitMs === 0 && permits.free > 0 && !hand.isShort) this.#wake(ref, 0, 0, 'anybodys');
         else if (made.waitMs === 0) this.#around.onBacklog(ref);
         return { created: true };
       }
@@ -254,7 +253,7 @@ export class Driver {
       this.#goOnLater(held, made);
       return { created: true };
     } catch (error) {
-      giveBackBeyond(hand, 0);
+      hand.close([]);
       throw error;
     }
   }
@@ -266,7 +265,7 @@ export class Driver {
   }
 
   /**
-   * Takes up an aggregate this worker has just claimed; resolves when it has its slot, or its place in line, or waits.
+   * Takes up an aggregate this worker has just claimed; resolves when it has its permit, or its place in line, or waits.
    * One that cannot be read is left alone, and said.
    */
   async takeUp(claimed: AnyRow): Promise<void> {
@@ -351,8 +350,8 @@ export class Driver {
     if (aggregate.timers.some(({ dueAt }) => isDue(dueAt))) return true;
     const members = [...aggregate.members.values()];
     const isBusy = ({ ref }: Member) => {
-      const { attempt, lookup, awaitsSlot } = live.get(ref.id) ?? idle;
-      return attempt !== null || lookup !== null || awaitsSlot;
+      const { attempt, lookup, awaitsPermit } = live.get(ref.id) ?? idle;
+      return attempt !== null || lookup !== null || awaitsPermit;
     };
     if (members.some((member) => !isBusy(member) && isToDo(member) && isDue(member.dueAt))) return true;
     return !members.some((member) => isBusy(member) || isToDo(member)) && aggregate.timers.length === 0;
@@ -492,21 +491,22 @@ export class Driver {
 
   /** Begins what is due. Answers after which pause that is to be tried again; null: it has begun, or will. */
   #goOnWith(held: Held, member: Member): number | null {
-    const { slots, worker } = this.#around;
+    const { permits, worker } = this.#around;
     const live = liveOf(held, member.ref.id);
     const due = member.row.timers['due'];
     const lookup = member.row.children['lookup'];
     if (due !== undefined) {
       // A start recorded by a worker that may not send would be a start for nothing.
       if (!worker.isFresh) return STALE_PAUSE_MS;
-      if (live.awaitsSlot) return null;
-      live.awaitsSlot = true;
-      // Waiting for a slot must not hold up what else happens to the aggregate.
+      if (live.awaitsPermit) return null;
+      live.awaitsPermit = true;
+      // Waiting for a permit must not hold up what else happens to the aggregate.
       this.#track(
-        slots.take().then((giveBack) => {
-          live.awaitsSlot = false;
-          if (this.#draining) return giveBack();
-          return this.#enqueue(held, () => this.#begin(held, member.ref.id, due.generation, giveBack), giveBack);
+        permits.take(errandOf(member)).then((permit) => {
+          live.awaitsPermit = false;
+          if (permit === null) return;
+          const begin = () => this.#begin(held, member.ref.id, due.generation, permit);
+          return this.#enqueue(held, begin, () => permit.giveBack());
         }),
       );
       return null;
@@ -515,14 +515,14 @@ export class Driver {
     return null;
   }
 
-  async #begin(held: Held, id: string, generation: number, giveBack: Slot): Promise<void> {
+  async #begin(held: Held, id: string, generation: number, permit: Permit): Promise<void> {
     const { worker } = this.#around;
-    // Waiting for a slot can outlast the worker; a start of its would be refused when it is to be sent.
+    // Waiting for a permit can outlast the worker; a start of its would be refused when it is to be sent.
     if (held.worker === worker.id && worker.isFresh) {
-      await this.#write(held, ofOperation(id, { type: 'due', generation }), [giveBack]);
+      await this.#write(held, ofOperation(id, { type: 'due', generation }), this.#handFor(held).with(id, permit));
       return;
     }
-    giveBack();
+    permit.giveBack();
     if (held.worker !== worker.id) return this.#drop(held);
     this.#wake(held.aggregate.ref, held.generation, STALE_PAUSE_MS);
   }
@@ -536,22 +536,23 @@ export class Driver {
     await this.#write(held, ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, ...end }));
   }
 
-  /** Carries out what a turn has started, each with a slot in hand. */
-  #performAll(held: Held, starts: readonly string[], stamp: Stamp, hand: Slot[]): void {
+  /** Carries out what a turn has started, each with the permit that was in hand for it. */
+  #performAll(held: Held, starts: readonly string[], stamp: Stamp, hand: Hand): void {
     for (const id of starts) {
-      const giveBack = hand.shift() ?? ignored;
+      const permit = hand.play(id);
       const member = held.aggregate.members.get(id);
-      if (member === undefined || held.dropped) giveBack();
-      else this.#perform(held, member, stamp, giveBack);
+      permit.use();
+      if (member === undefined || held.dropped) permit.giveBack();
+      else this.#perform(held, member, stamp, permit);
     }
   }
 
-  #perform(held: Held, member: Member, stamp: Stamp, giveBack: Slot): void {
+  #perform(held: Held, member: Member, stamp: Stamp, permit: Permit): void {
     const { clock, worker } = this.#around;
     const { definition, idempotencyKey, sendBy, row } = member;
     const { id } = member.ref;
     const attempt = row.children['attempt'];
-    if (attempt === undefined) return giveBack();
+    if (attempt === undefined) return permit.giveBack();
     const number = contextOf(row).history.attempts.length;
     const input = decode(member.input);
     const abort = new AbortController();
@@ -579,13 +580,13 @@ export class Driver {
       },
       this.#around,
     ).then(({ result, body }) => {
-      // What follows in the same aggregate may go on in this slot.
-      const hand = held.aggregate.startsAtMost > 0 ? [giveBack] : [];
-      if (hand.length === 0) giveBack();
+      // What follows in the same aggregate may go on with what they both need.
+      const hand = this.#handFor(held).withSpare(permit);
+      if (held.aggregate.startsAtMost === 0) hand.close([]);
       liveOf(held, id).attempt = null;
       this.#signals.delete(abort);
       const late = () => {
-        giveBackBeyond(hand, 0);
+        hand.close([]);
         this.#late(held, id, number, result);
       };
       const happening = ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, result, body });
@@ -604,13 +605,14 @@ export class Driver {
   }
 
   #lookUp(held: Held, member: Member, generation: number): void {
-    const { slots, store } = this.#around;
+    const { permits, store } = this.#around;
     const live = liveOf(held, member.ref.id);
     const abort = new AbortController();
     live.lookup = abort;
     this.#signals.add(abort);
     const again = () => this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
-    const looking = slots.take().then(async (giveBack) => {
+    const looking = permits.take(errandOf(member)).then(async (permit) => {
+      if (permit === null) return void this.#signals.delete(abort);
       try {
         // The store's time, read before the question is asked, bounds what an absence can prove.
         const stored = await held.aggregate.read(store);
@@ -621,6 +623,7 @@ export class Driver {
         const input = decode(member.input);
         const { ref } = member;
         const looked = { ref, definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
+        permit.use();
         const { answer, body } = await lookUp(looked, this.#around);
         if (this.#draining && abort.signal.aborted) return;
         this.#enqueue(held, async () => {
@@ -637,7 +640,7 @@ export class Driver {
         again();
       } finally {
         this.#signals.delete(abort);
-        giveBack();
+        permit.giveBack();
       }
     });
     this.#track(looking);
@@ -726,28 +729,29 @@ export class Driver {
 
   /**
    * Writes the turn that follows from `happening`. False when it was not written: too late to change anything, or the
-   * aggregate is somebody else's now. `hand` holds slots for what it may start; what is not used is given back.
+   * aggregate is somebody else's now. What is in `hand` and not used is given back.
    */
-  async #write(held: Held, happening: Happening, hand: Slot[] = []): Promise<boolean> {
-    const { slots, worker, clock } = this.#around;
-    const mayStart = !this.#draining && worker.isFresh && held.worker === worker.id;
-    const stamp = stampNow(clock);
+  async #write(held: Held, happening: Happening, hand = this.#handFor(held)): Promise<boolean> {
     try {
-      if (mayStart) hand.push(...handOf(slots, held.aggregate.startsAtMost - hand.length));
-      return await this.#writeWith(held, happening, mayStart ? hand : [], stamp);
+      return await this.#writeWith(held, happening, hand, stampNow(this.#around.clock));
     } finally {
-      giveBackBeyond(hand, 0);
+      hand.close([]);
     }
   }
 
-  async #writeWith(held: Held, happening: Happening, hand: Slot[], stamp: Stamp): Promise<boolean> {
-    const { store, clock, random, logger, watchers } = this.#around;
+  #handFor({ aggregate }: Held): Hand {
+    return new Hand(this.#around.permits, aggregate.ref.tenant, aggregate.startsAtMost);
+  }
+
+  async #writeWith(held: Held, happening: Happening, hand: Hand, stamp: Stamp): Promise<boolean> {
+    const { store, clock, random, logger, watchers, worker } = this.#around;
     const { ref, kind } = held.aggregate;
+    const mayStart = !this.#draining && worker.isFresh && held.worker === worker.id;
     for (let round = 0; round < RECOMPUTE_MAX; round += 1) {
-      const made = held.aggregate.advance(happening, this.#momentOf(held, hand.length));
+      const made = held.aggregate.advance(happening, this.#momentOf(held, mayStart ? hand : emptyHand));
       if (made === null) return false;
       const { waitMs } = made;
-      giveBackBeyond(hand, made.starts.length);
+      hand.close(made.starts);
       const keeps = made.isUnderWay || (waitMs !== null && waitMs <= HOLD_MS && !this.#draining);
       const turn = made.turn({
         turn: random.id(),
@@ -826,24 +830,24 @@ export class Driver {
     }
   }
 
-  #momentOf({ told, timeline }: Held, slots: number): Moment {
+  #momentOf({ told, timeline }: Held, hand: Startable): Moment {
     const { random } = this.#around;
     const now = this.#storeNow(told);
     const factsOf = ({ createdAt, sendBy, windowEndsAt }: Times) => {
       const lostStartOn = this.#isBeforeVerified(timeline, createdAt) ? timeline.id : null;
       return { now, createdAt, sendBy, windowEndsAt, lostStartOn, random: random.number() };
     };
-    return { now, factsOf, mayBeRepeated: this.#isBeforeVerified(timeline, now), slots };
+    return { now, factsOf, mayBeRepeated: this.#isBeforeVerified(timeline, now), hand };
   }
 
   /** A birth is started only when nothing can be lost of it, and what is due later is judged again then. */
-  #momentOfBirth(slots: number): Moment {
+  #momentOfBirth(hand: Startable): Moment {
     const { clock, random } = this.#around;
     const now = clock.now();
     const factsOf = () => ({
       ...{ now, sendBy: null, windowEndsAt: null, lostStartOn: null, random: random.number() },
     });
-    return { now, factsOf, mayBeRepeated: false, slots };
+    return { now, factsOf, mayBeRepeated: false, hand };
   }
 
   /** What a fail-over has lost may belong to an operation that was created at this time. */
@@ -901,7 +905,7 @@ function inexplicable({ ref }: Newborn): Error {
 }
 
 /** Nothing is carried out. */
-const idle: Readonly<Live> = { attempt: null, lookup: null, awaitsSlot: false };
+const idle: Readonly<Live> = { attempt: null, lookup: null, awaitsPermit: false };
 
 function liveOf({ live }: Held, id: string): Live {
   const known = live.get(id) ?? { ...idle };
@@ -918,20 +922,9 @@ function ofOperation(id: string, what: OperationHappening): Happening {
   return { type: 'operation', id, what };
 }
 
-/** Slots that are free, up to `atMost`. */
-function handOf(slots: Slots, atMost: number): Slot[] {
-  const hand: Slot[] = [];
-  while (hand.length < atMost) {
-    const slot = slots.tryTake();
-    if (slot === null) break;
-    hand.push(slot);
-  }
-  return hand;
-}
-
-/** Keeps the first `count` and gives back the rest. */
-function giveBackBeyond(hand: Slot[], count: number): void {
-  for (const giveBack of hand.splice(count)) giveBack();
+/** What a permit for it counts towards. */
+function errandOf({ ref: { tenant }, definition: { action } }: Member): Errand {
+  return { tenant, action };
 }
 
 /** The store has forgotten what it had acknowledged: it failed over. */

@@ -9,7 +9,6 @@ import {
   definitionMissing,
   idempotencyConflict,
   inputInvalid,
-  isSagacityError,
   orchestratorStopped,
 } from '../domain/errors.ts';
 import { differingPaths } from '../domain/canonical.ts';
@@ -32,16 +31,8 @@ import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
-import type {
-  OperationRef,
-  SagaVersion,
-  ServedSaga,
-  Store,
-  StoreInTransaction,
-  Transaction,
-  Sought,
-} from '../ports/store.ts';
-import type { Told, Wake, Waker } from '../ports/waker.ts';
+import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
+import type { Waker } from '../ports/waker.ts';
 import { accept, acceptSaga } from './accept.ts';
 import { type Aggregate, type AnyRow, isSagaRow, type Newborn } from './aggregate.ts';
 import { memberOf, newOperation, OperationAlone } from './alone.ts';
@@ -65,10 +56,14 @@ import {
   requestLookUp,
   resolve,
 } from './decide.ts';
+import { ceilingsOf, type LimitOptions } from './ceilings.ts';
+import { Claims } from './claims.ts';
 import { Driver } from './driver.ts';
+import { Hearing } from './hearing.ts';
 import { examine } from './examination.ts';
 import { type Health, healthOf } from './health.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
+import { Permits } from './permits.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
 import { refuseUnregistered, registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
@@ -84,13 +79,12 @@ import {
   type SignalStatus,
   signalStatus,
 } from './signal.ts';
-import { Slots } from './slots.ts';
 import { Verification } from './verification.ts';
 import { refuseOlder, type VersionInFlight, versionsOf } from './versions.ts';
 import { Watchers } from './watchers.ts';
 import { Worker } from './worker.ts';
 
-export interface OrchestratorOptions {
+export interface OrchestratorOptions extends LimitOptions {
   /** Where everything durable is: `postgresStore({ url })`, `pgliteStore('./data')`, `memoryStore()`. */
   readonly store: Store;
   /** Everything that is submitted here; the operations of sagas, and inverses, are found by themselves. */
@@ -102,8 +96,6 @@ export interface OrchestratorOptions {
   readonly migrations?: readonly Migration[];
   /** Fixes the tenant of every call. Without it each call names its own. */
   readonly tenant?: string;
-  /** Attempts and look-ups carried out at once. Default 32. */
-  readonly concurrency?: number;
   /** How often the store is asked for what no wake announced. Default `'1s'`. */
   readonly sweepEvery?: Duration;
   /** How often this worker renews its row, and after how long without it is dead. Default `'5s'` and `'15s'`. */
@@ -335,11 +327,8 @@ export interface Operator<Fixed extends boolean = boolean> {
 /** Of every orchestrator in this process: it holds nothing. */
 const operationKernel = kernelOf(operationMachine);
 
-/** Claimed in one statement. */
-const CLAIM_LIMIT = 100;
-
-/** Of all slots, so many must be free before more is claimed between two sweeps: a claim is a write of its own. */
-const CLAIM_SHARE = 0.25;
+/** Of what was handed over, looked for in one statement. */
+const HANDED_OVER_LIMIT = 100;
 
 /** How long a stop waits for aborted executors and for the store, beyond its own `within`. */
 const STOP_PATIENCE_MS = 300;
@@ -367,7 +356,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const slots = new Slots(concurrencyOf(options.concurrency), () => claimMore());
+  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claims.more());
   const watchers = new Watchers(waker);
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
@@ -377,18 +366,25 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, caller, limits, logger, slots, watchers, worker },
+    ...{ store, waker, clock, random, caller, limits, logger, permits, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
     onBacklog(ref) {
-      moreIsDue = true;
-      claimMore();
-      if (roomLeft() <= 0) waker.tell?.({ kind: 'due', ref });
+      claims.later();
+      // Another process may have room for it.
+      if (!claims.hasRoomFor(ref)) waker.tell?.({ kind: 'due', ref });
     },
   });
+  const isWorking = () => phase === 'started';
+  const claims = new Claims({
+    ...{ store, logger, permits, worker, actions, sagas: served, isWorking },
+    takeUp: (row) => driver.takeUp(row),
+  });
+
+  const hearing = new Hearing({ driver, claims, waker, worker, logger, isWorking });
 
   const verification = new Verification({
-    ...{ store, clock, caller, limits, logger, driver, definitions },
+    ...{ store, clock, caller, limits, logger, permits, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 
@@ -403,12 +399,6 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   /** When the last sweep was over, or the first one began, by the monotonic clock; null: there was none. */
   let sweptAt: number | null = null;
   let hasSwept = false;
-  let claiming = false;
-  /** Claimed, and not yet in its slot or waiting. */
-  let arriving = 0;
-  /** There was more than there were slots for when it was last asked, or it could not be asked. */
-  let moreIsDue = false;
-  let sagasFirst = false;
 
   function open(): Promise<void> {
     opening ??= store.open().then(
@@ -434,9 +424,12 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     await open();
     if (stopping !== null) throw orchestratorStopped('start');
     await worker.start();
-    await waker.start(woken, heard);
+    await waker.start(
+      (wake) => hearing.woken(wake),
+      (news) => hearing.told(news),
+    );
     if (stopping !== null) throw orchestratorStopped('start');
-    endHints = store.onCommitted?.(committed) ?? endHints;
+    endHints = store.onCommitted?.((ref) => hearing.committed(ref)) ?? endHints;
     phase = 'started';
     sweptAt = clock.monotonic();
     await sweep();
@@ -461,8 +454,8 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     driver.goOnDue();
     try {
       await store.bury(worker.id, { timeoutMs: heartbeat.timeoutMs });
-      for (const ref of await store.handedOver(worker.id, CLAIM_LIMIT)) driver.attend(ref);
-      await claimDue();
+      for (const ref of await store.handedOver(worker.id, HANDED_OVER_LIMIT)) driver.attend(ref);
+      await claims.due();
       if (!storeAnswers) logger.info({ worker: worker.id }, 'the store answers again');
       storeAnswers = true;
     } catch (error) {
@@ -472,123 +465,6 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
         'sweep did not reach the store; the next one will',
       );
       storeAnswers = false;
-    }
-  }
-
-  /** Slots that nothing which was claimed is on its way to. */
-  function roomLeft(): number {
-    return slots.free - arriving;
-  }
-
-  /** Claims what is due, no more than there are slots for: the rest is free for other workers. One at a time. */
-  async function claimDue(): Promise<void> {
-    if (claiming) return;
-    claiming = true;
-    try {
-      do {
-        const room = Math.min(CLAIM_LIMIT, roomLeft());
-        // Until the store says otherwise, also when it says nothing.
-        moreIsDue = true;
-        if (room <= 0 || phase !== 'started' || !worker.isFresh) return;
-        moreIsDue = (await claim(room)) === room;
-      } while (moreIsDue);
-    } finally {
-      claiming = false;
-    }
-  }
-
-  /** Goes on as slots come free, some at a time: a backlog does not wait for the next sweep. */
-  function claimMore(): void {
-    if (!moreIsDue || roomLeft() < slots.size * CLAIM_SHARE) return;
-    claimSoon();
-  }
-
-  function claimSoon(): void {
-    claimDue().catch((error: unknown) => {
-      logger.debug({ worker: worker.id, error }, 'a claim did not reach the store; the sweep will');
-    });
-  }
-
-  /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */
-  async function claim(limit: number, only?: Sought): Promise<number> {
-    const claimant = worker.id;
-    const kinds = kindsToClaim(only);
-    let claimed = 0;
-    try {
-      for (const claimKind of kinds) {
-        if (claimed === limit) break;
-        const rows = await claimKind(claimant, limit - claimed);
-        claimed += rows.length;
-        // Each is taken up at once: what is owned and not held would be nobody's.
-        for (const row of rows) {
-          arriving += 1;
-          void driver.takeUp(row).finally(() => {
-            arriving -= 1;
-            claimMore();
-          });
-        }
-      }
-      return claimed;
-    } catch (error) {
-      // Claimed or not, nobody knows which: as a new worker it finds them again when they are due.
-      if (isSagacityError(error, 'STORE_IN_DOUBT') && claimant === worker.id) await worker.replace();
-      throw error;
-    }
-  }
-
-  function kindsToClaim(only?: Sought) {
-    const sagasOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
-      store.claimSagas(claimant, served, atMost, only);
-    const operationsOf = (claimant: string, atMost: number): Promise<readonly AnyRow[]> =>
-      store.claim(claimant, actions, atMost, only);
-    if (only !== undefined) return [isSagaId(only.id) ? sagasOf : operationsOf];
-    if (served.length === 0) return [operationsOf];
-    sagasFirst = !sagasFirst;
-    return sagasFirst ? [sagasOf, operationsOf] : [operationsOf, sagasOf];
-  }
-
-  async function woken(wake: Wake): Promise<void> {
-    if (phase !== 'started' || driver.woken(wake) || !worker.isFresh) return;
-    const ref = { tenant: wake.tenant, id: wake.operationId };
-    const wasSaid = wake.generation === 0;
-    // What has moved on since has a wake of its own.
-    const taken = await take(wasSaid ? ref : { ...ref, generation: wake.generation }, wasSaid);
-    // Somebody else holds it, perhaps in another process.
-    if (taken === 0 && wasSaid) waker.tell?.({ kind: 'said', ref });
-  }
-
-  /** What other processes tell. */
-  function heard(news: Told): void {
-    if (phase !== 'started' || !worker.isFresh) return;
-    switch (news.kind) {
-      case 'said':
-        driver.attend(news.ref);
-        return;
-      case 'due':
-        void take(news.ref, false);
-        return;
-      case 'freed':
-        claimSoon();
-    }
-  }
-
-  /** A transaction of a caller's has committed, somewhere. */
-  function committed(ref: OperationRef): void {
-    if (phase === 'started' && !driver.attend(ref) && worker.isFresh) void take(ref, false);
-  }
-
-  /** Claims this one if it is anybody's; how many that were, or null if the store was not asked or did not answer. */
-  async function take(sought: Sought, evenWithoutRoom: boolean): Promise<number | null> {
-    if (!evenWithoutRoom && roomLeft() <= 0) {
-      // It is due, and anybody's who has room.
-      moreIsDue = true;
-      return null;
-    }
-    try {
-      return await claim(1, sought);
-    } catch (error) {
-      logger.debug({ operation: sought.id, error }, 'a wake did not reach the store; the sweep will');
-      return null;
     }
   }
 
@@ -620,7 +496,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       store: { name: store.name, answered: storeAnswers },
       waker: { isConnected: waker.state?.().isConnected ?? null },
       inFlight: driver.inFlight,
-      slots: { taken: slots.size - slots.free, size: slots.size },
+      slots: { taken: permits.size - permits.free, size: permits.size },
       sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
       sweepEveryMs,
       heartbeatTimeoutMs: heartbeat.timeoutMs,
@@ -769,7 +645,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       }
       return stopping;
     },
-    check: () => examine({ store, waker, clock, concurrency: slots.size }),
+    check: () => examine({ store, waker, clock, concurrency: permits.size }),
     health,
     // What is submitted decides which kind of run there is, and the compiler follows it by the definition's type.
     submit: (definition, input, ...[perCall]) => submit(definition, input, perCall) as Promise<never>,
@@ -879,14 +755,6 @@ function pauseMs(given: Duration, name: string): number {
   const ms = milliseconds(given, name);
   if (ms > 0) return ms;
   throw definitionInvalid(`${name} is no time at all.`, 'Write a duration longer than 0.', { option: name });
-}
-
-function concurrencyOf(given = 32): number {
-  if (Number.isSafeInteger(given) && given >= 1) return given;
-  throw definitionInvalid(
-    'concurrency is not a whole number of at least 1.',
-    'Write how many attempts may run at once.',
-  );
 }
 
 /** What it can go on from: the chart that it has, or any, where it moves sagas on or adopts what has changed. */

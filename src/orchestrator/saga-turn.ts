@@ -38,6 +38,7 @@ import { type Advance, advance, birth, endOfInverse, type HandoverAnswer, type O
 import { acceptedNow, birthOf, birthOfSaga } from './accept.ts';
 import { addressed, type Asking, type Happening, type Member, type Moment, type Others } from './aggregate.ts';
 import { joinersToWake } from './alone.ts';
+import { emptyHand, type Startable } from './hand.ts';
 import { fromBody, type SaidOfSaga, type SignalGiven, type StepVerdict } from './handover.ts';
 import { failureOfJoined } from './joined.ts';
 import { contextOf, fromStored, outputOf, stateOf } from './row.ts';
@@ -178,7 +179,10 @@ export function sagaBirth(
     const first = repeatable(() => now.saga.kernel.start(now.saga.isChain ? { input } : input));
     const course = { ...unbegun, parent, chart: first.row };
     // Nothing of what nobody waits for is sent.
-    const making = new Making({ ...now, course, members: new Map() }, word === null ? moment : { ...moment, slots: 0 });
+    const making = new Making(
+      { ...now, course, members: new Map() },
+      word === null ? moment : { ...moment, hand: emptyHand },
+    );
     making.begin(first, word);
     return making.made();
   } catch (error) {
@@ -245,7 +249,7 @@ class Making {
   #course: Course;
   /** The ledger that the turn has met, by id, once somebody has asked for it. */
   #entriesBefore: ReadonlyMap<string, Entry> | null = null;
-  #slots: number;
+  #hand: Startable;
   /** Why the chart would begin to take back in the step that it is making. */
   #cause: CompensationCause | null = null;
   #moved = false;
@@ -254,7 +258,7 @@ class Making {
     this.#now = now;
     this.#moment = moment;
     this.#course = now.course;
-    this.#slots = moment.mayBeRepeated ? 0 : moment.slots;
+    this.#hand = moment.mayBeRepeated ? emptyHand : moment.hand;
   }
 
   begin(first: KernelTurn, word: ParentWord['kind'] | null): void {
@@ -468,7 +472,7 @@ class Making {
     // What its birth is to record must be there, too.
     birthOfSaga(saga, ref.tenant, key, decode(input));
     const now = { saga, kernel, key, input, ref: { tenant: ref.tenant, id } };
-    sagaBirth(now, decode(child.input), { ...this.#moment, slots: 0 }, { parent: null, word: null });
+    sagaBirth(now, decode(child.input), { ...this.#moment, hand: emptyHand }, { parent: null, word: null });
   }
 
   /** What was looked for and is not there is begun again; its identity makes it one. */
@@ -925,12 +929,9 @@ class Making {
     const shared = definition.shared && as.undoes === null ? { fingerprint: identified.fingerprint } : null;
     this.#enter({ id, ...as, shared, child: null });
     const policy = as.undoes === null ? definition.policy : { ...definition.policy, inverse: true };
-    const startNow = this.#slots > 0;
+    const startNow = this.#hand.take(id, definition.action);
     const made: Advance = birth(this.#now.kernel, policy, this.#moment.factsOf(this.#timesOfBirth()), startNow);
-    if (startNow) {
-      this.#slots -= 1;
-      this.#starts.push(id);
-    }
+    if (startNow) this.#starts.push(id);
     this.#changes.set(id, { before: null, birth: identified, definition, ...made });
   }
 
@@ -978,7 +979,7 @@ class Making {
 
   /** False when it could not be done: then the saga is as it was before, and at fault. `timer`: what it was due to. */
   #atFault(work: () => void, timer: string | null = null): boolean {
-    const [course, changes, starts, slots] = [this.#course, [...this.#changes], [...this.#starts], this.#slots];
+    const [course, changes, starts] = [this.#course, [...this.#changes], [...this.#starts]];
     const effects = [...this.#effects];
     try {
       work();
@@ -988,7 +989,6 @@ class Making {
       for (const [id, change] of changes) this.#changes.set(id, change);
       this.#starts.splice(0, this.#starts.length, ...starts);
       this.#effects.splice(0, this.#effects.length, ...effects);
-      this.#slots = slots;
       const times = (this.#now.course.fault?.times ?? 0) + 1;
       const message = faultOf(error);
       this.#course = { ...course, fault: { message, times, timer, reason: faultReasonOf(error) } };
@@ -1053,8 +1053,8 @@ class Making {
       if (this.#advance(id, { type: 'handed.over', handovers: those })) continue;
       for (const handover of those) this.#refuseUnread(handover, 'the saga has no such operation');
     }
-    // What is begun by a turn that ends it must not leave with it: without a slot it waits, and is given up.
-    if (ofSaga.some(([, said]) => said?.kind === 'terminate' || said?.kind === 'cancel')) this.#slots = 0;
+    // What is begun by a turn that ends it must not leave with it: without a permit it waits, and is given up.
+    if (ofSaga.some(([, said]) => said?.kind === 'terminate' || said?.kind === 'cancel')) this.#hand = emptyHand;
     for (const [handover, said] of ofSaga) this.#take(handover, said);
   }
 

@@ -40,6 +40,7 @@ import type {
 import { birthOfSaga } from './accept.ts';
 import { memberOf } from './alone.ts';
 import { ChangedSaga } from './changed-saga.ts';
+import { emptyHand } from './hand.ts';
 import { seenOf } from './handover.ts';
 import { contextOf, stateOf, toStored, waitOf } from './row.ts';
 import { adoptedBy, type Moving, movingOf } from './moving-on.ts';
@@ -198,7 +199,7 @@ const rehearsal: Moment = {
   now: 0,
   factsOf: (times) => ({ now: 0, ...times, lostStartOn: null, random: 0.5 }),
   mayBeRepeated: true,
-  slots: 0,
+  hand: emptyHand,
 };
 
 /** A saga that is to be created. */

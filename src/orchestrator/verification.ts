@@ -16,6 +16,7 @@ import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store
 import { addressed } from './aggregate.ts';
 import type { Driver } from './driver.ts';
 import { lookUp } from './look-up.ts';
+import type { Permits } from './permits.ts';
 import { contextOf, fromStored } from './row.ts';
 
 export interface Verifying {
@@ -24,13 +25,14 @@ export interface Verifying {
   readonly caller: Caller;
   readonly limits: Limits;
   readonly logger: Logger;
+  readonly permits: Permits;
   readonly driver: Driver;
   readonly definitions: ReadonlyMap<string, Operation>;
   /** How long before a fail-over, and for how long after it. */
   readonly spanMs: number;
 }
 
-/** Asked at once, beside the slots: what is due does not wait for it. */
+/** Asked at once, beside the slots: what is due does not wait for it, except for what its company may be asked. */
 const AT_ONCE = 4;
 
 /** Read from the store at once. */
@@ -135,12 +137,18 @@ export class Verification {
 
   /** True once the answer is handed over: under one id for each fail-over, whoever asked. */
   async #ask(row: OperationRow, since: Since): Promise<boolean> {
-    const { driver, definitions } = this.#around;
-    const { id, providerKey: idempotencyKey, now: beganAt } = row;
-    const definition = definitions.get(row.action);
+    const { permits, driver, definitions } = this.#around;
+    const { id, tenant, action, providerKey: idempotencyKey, now: beganAt } = row;
+    const definition = definitions.get(action);
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
     if (row.handovers.length > 0) return false;
     this.#hasAsked = true;
+    const permit = await permits.takeBeside({ tenant, action });
+    if (permit === null || !this.#isCurrent(since.timeline)) {
+      permit?.giveBack();
+      return false;
+    }
+    permit.use();
     const abort = new AbortController();
     this.#asking.add(abort);
     try {
@@ -153,6 +161,7 @@ export class Verification {
       return true;
     } finally {
       this.#asking.delete(abort);
+      permit.giveBack();
     }
   }
 }

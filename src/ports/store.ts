@@ -58,8 +58,18 @@ export interface Store {
    * unowned and due or handed something over, and those of dead or missing workers. With `only`, just that operation,
    * due already or later; what rests, with no due time and nothing handed over, is left. Never touches what a living
    * worker owns, and gives nothing to a worker that is dead itself. Oldest due first.
+   *
+   * With `Turns` tenants take turns, so that none waits behind all that another has: of what is due, the oldest of each,
+   * tenant after tenant, from where the last such claim of this store ended. What was handed over or is left by the dead
+   * is claimed as ever. It looks at so many tenants, and so far down in what each has, that its cost is bounded: whoever
+   * wants all there is asks again until it gives none.
    */
-  claim(worker: string, actions: readonly string[], limit: number, only?: Sought): Promise<readonly OperationRow[]>;
+  claim(
+    worker: string,
+    actions: readonly string[],
+    limit: number,
+    which?: Sought | Turns,
+  ): Promise<readonly OperationRow[]>;
 
   /** Operations and sagas owned by `worker` for which hand-overs wait. */
   handedOver(worker: string, limit: number): Promise<readonly OperationRef[]>;
@@ -72,14 +82,14 @@ export interface Store {
   sagaTurn(turn: SagaTurn): Promise<SagaReceipt | null>;
 
   /**
-   * As `claim`, for sagas of these definitions. The operations of a saga are never claimed by themselves. One that is
+   * As `claim`, for sagas of these definitions, whose turns are their own. The operations of a saga are never claimed by themselves. One that is
    * escalated because its chart has changed is left to who has its hash, or names none.
    */
   claimSagas(
     worker: string,
     definitions: readonly ServedSaga[],
     limit: number,
-    only?: Sought,
+    which?: Sought | Turns,
   ): Promise<readonly SagaRow[]>;
 
   readSaga(ref: OperationRef): Promise<SagaRow | null>;
@@ -366,6 +376,12 @@ export type SignalState = 'new' | 'kept' | 'applied' | 'refused' | 'expired';
 /** What a turn makes of an event that it has heard. One that is final stays as it is. */
 export interface SignalChange extends Pick<SignalRow, 'name' | 'eventId' | 'why'> {
   readonly state: Exclude<SignalState, 'new'>;
+}
+
+/** A claim in which tenants take turns. */
+export interface Turns {
+  /** Tenants that have none: what is due of theirs is left. */
+  readonly without: readonly string[];
 }
 
 export interface DoubtQuery {

@@ -7,7 +7,7 @@
 
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Call, Caller } from '../ports/caller.ts';
-import type { OperationRef, RecordKind, SagaTurn, Store, Turn } from '../ports/store.ts';
+import type { OperationRef, RecordKind, SagaTurn, Sought, Store, Turn, Turns } from '../ports/store.ts';
 import { overlay } from './overlay.ts';
 
 /** What is made durable. */
@@ -89,8 +89,8 @@ export function withKillPoints(store: Store, reached: Reached): Store {
   const watched: Partial<Store> = {
     turn: (turn) => around(madeDurable(turn), turn, () => store.turn(turn), isThere),
     sagaTurn: (turn) => around(madeDurableOfSaga(turn), turn, () => store.sagaTurn(turn), isThere),
-    claim: (...given) => around('claim', given[3] ?? null, () => store.claim(...given), isSomething),
-    claimSagas: (...given) => around('claim', given[3] ?? null, () => store.claimSagas(...given), isSomething),
+    claim: (...given) => around('claim', oneOf(given[3]), () => store.claim(...given), isSomething),
+    claimSagas: (...given) => around('claim', oneOf(given[3]), () => store.claimSagas(...given), isSomething),
     handOver: (handover) => around('hand-over', handover, () => store.handOver(handover)),
     signal: (signal) => around('hand-over', signal, () => store.signal(signal)),
     enlist: (...given) => around('enlist', null, () => store.enlist(...given)),
@@ -99,6 +99,11 @@ export function withKillPoints(store: Store, reached: Reached): Store {
     bury: (...given) => around('bury', null, () => store.bury(...given)),
   };
   return overlay(store, watched);
+}
+
+/** What a claim is about, if it is about one. */
+function oneOf(which: Sought | Turns | undefined): OperationRef | null {
+  return which !== undefined && 'id' in which ? which : null;
 }
 
 /** A caller whose kill points are told, around another one. */

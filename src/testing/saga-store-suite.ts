@@ -30,6 +30,7 @@ import {
   values,
 } from './store-turns.ts';
 import type { Bench, TestApi } from './store-under-test.ts';
+import { turnTests } from './turn-store-suite.ts';
 
 const minute = 60_000;
 
@@ -45,7 +46,8 @@ const actions = ['payment.authorise', 'label.buy'];
 const born: Fence = { owner: null, generation: 1, revision: 1 };
 const next = (revision: number): Fence => ({ ...born, revision });
 
-export function sagaTests(held: Bench, { describe, test, expect }: TestApi): void {
+export function sagaTests(held: Bench, api: TestApi): void {
+  const { describe, test, expect } = api;
   const { verb, advance, still, movable, here, enlist, enlisted, rowOf, starting } = held;
   const { apply: applyOne, applySaga: apply, sagaOf } = held;
 
@@ -1184,6 +1186,16 @@ export function sagaTests(held: Bench, { describe, test, expect }: TestApi): voi
       const ids = idsOf(shares.flat());
       expect(new Set(ids).size).toBe(ids.length);
       expect((await claimed(await enlisted(), tenant)).length + ids.length).toBe(40);
+    });
+
+    turnTests(held, api, {
+      drain,
+      async born(tenant, inMs, owner) {
+        const turn = sagaBirth(tenant, { owner, dues: [{ name: 'timer', inMs }] });
+        await apply(turn);
+        return turn.id;
+      },
+      claim: (store, worker, limit, turns) => store.claimSagas(worker, definitions, limit, turns),
     });
 
     test('gives no operation, and claiming operations no saga', async () => {

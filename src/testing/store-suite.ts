@@ -13,6 +13,7 @@ import { signalTests } from './signal-store-suite.ts';
 import { sagaVersionTests } from './saga-version-suite.ts';
 import { birth, countPresent, fences, fresh, handing, moving, values } from './store-turns.ts';
 import { bench, type StoreUnderTest, type TestApi } from './store-under-test.ts';
+import { turnTests } from './turn-store-suite.ts';
 
 const minute = 60_000;
 
@@ -685,6 +686,16 @@ export function storeSuite(
         const ids = shares.flat().map(({ id }) => id);
         expect(new Set(ids).size).toBe(ids.length);
         expect((await claimed(await enlisted(), tenant)).length + ids.length).toBe(40);
+      });
+
+      turnTests(held, api, {
+        drain,
+        async born(tenant, dueInMs, owner) {
+          const turn = birth(tenant, { dueInMs, owner });
+          await apply(turn);
+          return turn.id;
+        },
+        claim: (store, worker, limit, turns) => store.claim(worker, actions, limit, turns),
       });
     });
 

@@ -50,6 +50,8 @@ describe('a defined operation', () => {
       volatile: [],
       shared: false,
       compensate: null,
+      limit: null,
+      provider: null,
     });
   });
 
@@ -95,8 +97,10 @@ describe('a defined operation', () => {
     expect(Object.keys(charge).sort()).toEqual([
       'action',
       'compensate',
+      'limit',
       'options',
       'policy',
+      'provider',
       'shared',
       'type',
       'volatile',

@@ -27,6 +27,7 @@ const indexes: Readonly<Record<string, Index>> = {
   operation_pk: { of: 'operation', narrowedBy: ['id'] },
   operation_identity: { of: 'operation', narrowedBy: ['key'] },
   operation_due: { of: 'operation', narrowedBy: ['due_at'] },
+  operation_turn: { of: 'operation', narrowedBy: ['tenant'] },
   operation_owner: { of: 'operation', narrowedBy: ['owner'] },
   // Holds nothing but doubts.
   operation_doubt: { of: 'operation', narrowedBy: [] },
@@ -35,6 +36,7 @@ const indexes: Readonly<Record<string, Index>> = {
   saga_pk: { of: 'saga', narrowedBy: ['id'] },
   saga_identity: { of: 'saga', narrowedBy: ['key'] },
   saga_due: { of: 'saga', narrowedBy: ['due_at'] },
+  saga_turn: { of: 'saga', narrowedBy: ['tenant'] },
   saga_owner: { of: 'saga', narrowedBy: ['owner'] },
   // Holds nothing but what is escalated.
   saga_escalated: { of: 'saga', narrowedBy: [] },

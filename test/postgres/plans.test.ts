@@ -21,6 +21,7 @@ const GROWING_MS = 180_000;
 
 const statements = await everyStatement();
 const claim = theOnly(statements.filter(({ name }) => name === 'claim-due'));
+const claimInTurn = theOnly(statements.filter(({ name }) => name === 'claim-in-turn'));
 const titles = statements.map((sent): [string, Sent] => [sent.title, sent]);
 
 let url: string;
@@ -116,7 +117,8 @@ async function carriedOut(sent: Sent, before = ''): Promise<Explained> {
 /** Which tables a statement may read whole. */
 function whole({ name }: Sent): readonly string[] {
   // Nothing stays in this table that does not wait for a worker.
-  return ['claim-due', 'claim-sagas-due', 'handed-over'].includes(name) ? ['handover'] : [];
+  const claims = ['claim-due', 'claim-sagas-due', 'claim-in-turn', 'claim-sagas-in-turn'];
+  return [...claims, 'handed-over'].includes(name) ? ['handover'] : [];
 }
 
 /** Behind a pooler the settings of the server decide: it may read what is tiny when the plan is made. */
@@ -165,6 +167,18 @@ describe('a full claim by the plan from the time of ten, among a million operati
 
     figure('pages that a full claim touches among twenty thousand due operations', pagesOf(plan), claim.pagesMax);
     expect(pagesOf(plan)).toBeLessThanOrEqual(claim.pagesMax);
+  });
+
+  test('passes over twenty thousand due ones of another tenant, or of another action, where tenants take turns', async () => {
+    const due = `update sagacity.operation set due_at = now() - interval '1 day' where owner is null and ${below(60_000)}`;
+    const ofAnother = `update sagacity.operation set action = 'label.print' where ${below(60_000)}`;
+
+    for (const before of [due, `${due}; ${ofAnother}`]) {
+      const { Plan: plan } = await carriedOut(claimInTurn, before);
+
+      figure('pages that a claim in turn touches among them', pagesOf(plan), claimInTurn.pagesMax);
+      expect(pagesOf(plan)).toBeLessThanOrEqual(claimInTurn.pagesMax);
+    }
   });
 });
 

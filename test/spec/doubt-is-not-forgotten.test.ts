@@ -117,9 +117,9 @@ describe('three hundred submissions to four slots', () => {
     let most = 0;
     const { pay, sent } = await shop(
       (rows) => ({
-        async claim(worker, actions, limit, only) {
-          if (only !== undefined) alone += 1;
-          const claimed = await rows.claim(worker, actions, limit, only);
+        async claim(worker, actions, limit, which) {
+          if (which !== undefined && 'id' in which) alone += 1;
+          const claimed = await rows.claim(worker, actions, limit, which);
           most = Math.max(most, claimed.length);
           return claimed;
         },

@@ -31,9 +31,10 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
       severed ||= before(turn);
       return through(() => store.turn(turn));
     },
-    claim: (worker, actions, limit, only) => through(() => store.claim(worker, actions, limit, only)),
+    claim: (worker, actions, limit, which) => through(() => store.claim(worker, actions, limit, which)),
     sagaTurn: (turn) => through(() => store.sagaTurn(turn)),
-    claimSagas: (worker, definitions, limit, only) => through(() => store.claimSagas(worker, definitions, limit, only)),
+    claimSagas: (worker, definitions, limit, which) =>
+      through(() => store.claimSagas(worker, definitions, limit, which)),
     readSaga: (ref) => through(() => store.readSaga(ref)),
     readSagaByIdentity: (identity) => through(() => store.readSagaByIdentity(identity)),
     sagaRecords: (ref) => through(() => store.sagaRecords(ref)),

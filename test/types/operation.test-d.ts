@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type Operation, operation } from '../../src/define/operation.ts';
 import type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from '../../src/define/result.ts';
 import { type Schema, typed } from '../../src/define/schema.ts';
+import type { Rate } from '../../src/define/work-limit.ts';
 import type { EscalationReason, OperationState } from '../../src/domain/operation-state.ts';
 import {
   absent,
@@ -97,6 +98,21 @@ describe('an operation without an output schema', () => {
 
     expectTypeOf<CodeOf<typeof refundCharge>>().toEqualTypeOf<never>();
     expectTypeOf<OutputOf<typeof never>>().toEqualTypeOf<never>();
+  });
+});
+
+describe('the limit of an operation', () => {
+  test('is a concurrency, a rate for a second, a minute or an hour, or both', () => {
+    const limited = operation('limited', {
+      ...{ input, execute: () => succeeded({ chargeId: 'c' }), ...unaided },
+      limit: { concurrency: 3, rate: '25/s' },
+      provider: 'card-company',
+    });
+
+    expectTypeOf<OutputOf<typeof limited>>().toEqualTypeOf<{ chargeId: string }>();
+    expectTypeOf<'600/m' | '10/h'>().toExtend<Rate>();
+    expectTypeOf<'10/d'>().not.toExtend<Rate>();
+    expectTypeOf<'ten/s'>().not.toExtend<Rate>();
   });
 });
 

@@ -24,7 +24,9 @@ import {
   type Timeline,
   type Turn,
   type Sought,
+  type Turns,
 } from '../../ports/store.ts';
+import { byTurns, type Candidate } from './turns.ts';
 
 /** A row as kept: without what is read with it, and with the time since which it has been in doubt. */
 export interface Kept extends Omit<OperationRow, 'handovers' | 'now'> {
@@ -295,34 +297,53 @@ export function claim(
   worker: string,
   actions: readonly string[],
   limit: number,
-  only: Sought | undefined,
+  which: Sought | InTurn | undefined,
   now: number,
 ): readonly OperationRow[] {
   const isServed = ({ saga, action }: Kept): boolean => saga === null && actions.includes(action);
-  return claimFrom(rows, rows.operations, { worker, isServed, limit, only, now }).map((row) => present(rows, row, now));
+  return claimFrom(rows, rows.operations, { worker, isServed, limit, which, now }).map((row) =>
+    present(rows, row, now),
+  );
+}
+
+/** Whose turn it was last; a claim in which tenants take turns moves it on. */
+export interface Place {
+  after: string;
+}
+
+export interface InTurn extends Turns {
+  readonly place: Place;
 }
 
 export interface Claim<Row> {
   readonly worker: string;
   readonly isServed: (row: Row) => boolean;
   readonly limit: number;
-  readonly only: Sought | undefined;
+  readonly which: Sought | InTurn | undefined;
   readonly now: number;
 }
 
 export function claimFrom<Row extends Ownable>(
   rows: Rows,
   table: Map<string, Row>,
-  { worker, isServed, limit, only, now }: Claim<Row>,
+  { worker, isServed, limit, which, now }: Claim<Row>,
 ): readonly Row[] {
   if (!isLiving(rows, worker)) return [];
-  const candidates = only === undefined ? claimable(rows, table, now) : claimableOne(rows, table, only);
-  const picked = candidates.filter(isServed).slice(0, limit);
-  return picked.map((row) => {
+  return picked().map((row) => {
     const claimed: Row = { ...row, owner: worker, generation: row.generation + 1 };
     table.set(keyOf(row), claimed);
     return claimed;
   });
+
+  function picked(): readonly Row[] {
+    if (which !== undefined && 'id' in which) return claimableOne(rows, table, which).filter(isServed);
+    const candidates = claimable(rows, table, now).filter(({ row }) => isServed(row));
+    if (which === undefined) return candidates.slice(0, limit).map(({ row }) => row);
+    const { place, without } = which;
+    const turns = byTurns(candidates, { limit, after: place.after, without });
+    place.after = turns.after;
+    return turns.rows;
+  }
 }
 
 function claimableOne<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, sought: Sought): Row[] {
@@ -333,22 +354,23 @@ function claimableOne<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string
   return rests ? [] : [row];
 }
 
-function claimable<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, now: number): Row[] {
+function claimable<Row extends Ownable>(rows: Rows, table: ReadonlyMap<string, Row>, now: number): Candidate<Row>[] {
   const handedAt = new Map<string, number>();
   for (const { handover, at } of rows.handovers.values()) {
     const name = keyOf(handover);
     handedAt.set(name, Math.min(handedAt.get(name) ?? at, at));
   }
-  const ready: { row: Row; at: number }[] = [];
+  const ready: { row: Row; at: number; isOnlyDue: boolean }[] = [];
   for (const [name, row] of table) {
     const handed = handedAt.get(name) ?? null;
     if (row.owner !== null) {
-      if (!isLivingOwned(rows, row)) ready.push({ row, at: row.dueAt ?? row.since });
+      if (!isLivingOwned(rows, row)) ready.push({ row, at: row.dueAt ?? row.since, isOnlyDue: false });
     } else if (handed !== null || (row.dueAt !== null && row.dueAt <= now)) {
-      ready.push({ row, at: Math.min(row.dueAt ?? Infinity, handed ?? Infinity) });
+      const at = Math.min(row.dueAt ?? Infinity, handed ?? Infinity);
+      ready.push({ row, at, isOnlyDue: handed === null });
     }
   }
-  return ready.sort((a, b) => a.at - b.at || byName(a.row, b.row)).map(({ row }) => row);
+  return ready.sort((a, b) => a.at - b.at || byName(a.row, b.row));
 }
 
 function isLivingOwned(rows: Rows, { owner }: Ownable): boolean {
@@ -401,9 +423,9 @@ export function settledBetween(rows: Rows, query: SettledQuery, now: number): Op
     .map((row) => present(rows, row, now));
 }
 
-type Place = OperationRef & Pick<OperationRow, 'since'>;
+type Since = OperationRef & Pick<OperationRow, 'since'>;
 
-export function bySince(a: Place, b: Place): number {
+export function bySince(a: Since, b: Since): number {
   return a.since - b.since || byName(a, b);
 }
 

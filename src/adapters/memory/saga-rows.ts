@@ -34,6 +34,7 @@ import {
   byName,
   bySince,
   claimFrom,
+  type InTurn,
   isAsItWas,
   isTaken,
   keep,
@@ -160,7 +161,7 @@ export function claimSagas(
   worker: string,
   definitions: readonly ServedSaga[],
   limit: number,
-  only: Sought | undefined,
+  which: Sought | InTurn | undefined,
   now: number,
 ): readonly SagaRow[] {
   const isServed = ({ name, version, hash, reason }: KeptSaga): boolean =>
@@ -168,7 +169,7 @@ export function claimSagas(
       const isFitting = reason !== 'definition-changed' || (served.hash ?? hash) === hash;
       return served.name === name && served.version === version && isFitting;
     });
-  return claimFrom(rows, rows.sagas, { worker, isServed, limit, only, now }).map((row) => whole(rows, row, now));
+  return claimFrom(rows, rows.sagas, { worker, isServed, limit, which, now }).map((row) => whole(rows, row, now));
 }
 
 export function escalatedSagas({ sagas }: Rows, { tenant, limit, after }: EscalatedQuery): EscalatedSagaRow[] {

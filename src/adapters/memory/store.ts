@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from '../../ports/clock.ts';
-import { keyOf, type Store } from '../../ports/store.ts';
+import { keyOf, type Store, type Turns, type Sought } from '../../ports/store.ts';
 import { systemClock } from '../local/clock.ts';
 import { heldLocks } from './locks.ts';
 import {
@@ -18,6 +18,7 @@ import {
   handedOver,
   handOver,
   noRows,
+  type Place,
   renew,
   retire,
   type Rows,
@@ -63,6 +64,9 @@ export function storeOn(
   { clock, timeline }: { readonly clock: Pick<Clock, 'now'>; readonly timeline: () => string },
 ): Store {
   const now = (): number => Math.floor(clock.now());
+  const places = { operations: { after: '' }, sagas: { after: '' } };
+  const inTurn = (which: Sought | Turns | undefined, place: Place) =>
+    which !== undefined && 'without' in which ? { ...which, place } : which;
   return {
     name: 'memory',
     exclusive: true,
@@ -73,11 +77,12 @@ export function storeOn(
     bury: async (worker, which) => bury(rows(), worker, which, now()),
     retire: async (worker) => retire(rows(), worker, now()),
     turn: async (turn) => applyTurn(rows(), copy(turn), timeline(), now()),
-    claim: async (worker, actions, limit, only) => copy(claim(rows(), worker, actions, limit, only, now())),
+    claim: async (worker, actions, limit, which) =>
+      copy(claim(rows(), worker, actions, limit, inTurn(which, places.operations), now())),
     handedOver: async (worker, limit) => handedOver(rows(), worker, limit),
     sagaTurn: async (turn) => copy(applySagaTurn(rows(), copy(turn), timeline(), now())),
-    claimSagas: async (worker, definitions, limit, only) =>
-      copy(claimSagas(rows(), worker, definitions, limit, only, now())),
+    claimSagas: async (worker, definitions, limit, which) =>
+      copy(claimSagas(rows(), worker, definitions, limit, inTurn(which, places.sagas), now())),
     readSaga: async (ref) => copy(shownSaga(rows(), rows().sagas.get(keyOf(ref)), now())),
     readSagaByIdentity: async (identity) => copy(shownSaga(rows(), findSagaByIdentity(rows(), identity), now())),
     sagaRecords: async (ref) => copy(rows().stories.get(keyOf(ref)) ?? []),

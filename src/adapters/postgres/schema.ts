@@ -64,6 +64,7 @@ export function tablesIn(name: string) {
       primaryKey({ name: 'operation_pk', columns: [o.id, o.tenant] }),
       unique('operation_identity').on(o.key, o.action, o.tenant),
       index('operation_due').on(o.dueAt, o.tenant, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
+      index('operation_turn').on(o.tenant, o.dueAt, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
       index('operation_owner').on(o.owner).where(sql`${o.owner} is not null`),
       index('operation_doubt')
         .on(o.doubtedAt, o.tenant, o.id)
@@ -106,6 +107,7 @@ export function tablesIn(name: string) {
       primaryKey({ name: 'saga_pk', columns: [s.id, s.tenant] }),
       unique('saga_identity').on(s.key, s.name, s.tenant),
       index('saga_due').on(s.dueAt, s.tenant, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
+      index('saga_turn').on(s.tenant, s.dueAt, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
       index('saga_owner').on(s.owner).where(sql`${s.owner} is not null`),
       // Of the few that have not settled, by the version that they run in.
       index('saga_in_flight')

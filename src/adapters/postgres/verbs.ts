@@ -6,7 +6,7 @@
 
 import { storeInDoubt } from '../../domain/errors.ts';
 import type { NewSignal, SignalRow, Store } from '../../ports/store.ts';
-import { claimDue, claimOne, claimSaga, claimSagasDue } from './claim.ts';
+import { claimDue, claimInTurn, claimOne, claimSaga, claimSagasDue, claimSagasInTurn } from './claim.ts';
 import type { Database, Executor } from './executor.ts';
 import { appendHandover, readHandedOver } from './handovers.ts';
 import { readHeldLocks } from './locks.ts';
@@ -41,17 +41,22 @@ export function verbs(executors: Executors, tables: Tables): Verbs {
   const reading = { execute: executors.read, tables };
   const writing = { execute: executors.write, tables };
   const renewing = { execute: executors.renew, tables };
+  const places = { operations: { after: '' }, sagas: { after: '' } };
   return {
     enlist: (worker) => enlistWorker(writing, worker),
     renew: (worker, timeoutMs, timeline) => renewWorker(renewing, worker, timeoutMs, timeline),
     bury: (worker, which) => buryWorkers(writing, worker, which),
     retire: (worker) => retireWorker(writing, worker),
-    claim: (worker, actions, limit, only) =>
-      only === undefined ? claimDue(writing, worker, actions, limit) : claimOne(writing, worker, actions, only),
-    claimSagas: (worker, definitions, limit, only) =>
-      only === undefined
-        ? claimSagasDue(writing, worker, definitions, limit)
-        : claimSaga(writing, worker, definitions, only),
+    claim(worker, actions, limit, which) {
+      if (which === undefined) return claimDue(writing, worker, actions, limit);
+      if ('id' in which) return claimOne(writing, worker, actions, which);
+      return claimInTurn(writing, worker, actions, limit, which, places.operations);
+    },
+    claimSagas(worker, definitions, limit, which) {
+      if (which === undefined) return claimSagasDue(writing, worker, definitions, limit);
+      if ('id' in which) return claimSaga(writing, worker, definitions, which);
+      return claimSagasInTurn(writing, worker, definitions, limit, which, places.sagas);
+    },
     readSaga: (ref) => readSaga(reading, ref),
     readSagaByIdentity: (identity) => readSagaByIdentity(reading, identity),
     sagaRecords: (ref) => readSagaRecords(reading, ref),

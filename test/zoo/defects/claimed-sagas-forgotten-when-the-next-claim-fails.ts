@@ -5,7 +5,7 @@ export const defect: Defect = {
   what: 'Sagas are claimed and not taken up when the claim after theirs fails, and nothing ever happens to them.',
   edits: [
     {
-      file: 'src/orchestrator/orchestrator.ts',
+      file: 'src/orchestrator/claims.ts',
       find: `    let claimed = 0;
     try {`,
       replace: `    let claimed = 0;
@@ -13,13 +13,13 @@ export const defect: Defect = {
     try {`,
     },
     {
-      file: 'src/orchestrator/orchestrator.ts',
+      file: 'src/orchestrator/claims.ts',
       find: `        for (const row of rows) {
-          arriving += 1;`,
+          this.#arriving += 1;`,
       replace: `        kept.push(...rows);
         const isLast = claimed === limit || claimKind === kinds.at(-1);
         for (const row of isLast ? kept : []) {
-          arriving += 1;`,
+          this.#arriving += 1;`,
     },
   ],
 };

@@ -4,7 +4,6 @@
  */
 
 import type { Command } from 'commander';
-import { createOrchestrator } from '../create-orchestrator.ts';
 import type { CheckupFinding } from '../domain/checkup.ts';
 import { postgresStore } from '../postgres.ts';
 import { databaseUrl } from './database-url.ts';
@@ -34,6 +33,8 @@ Exit code: 0 all ok, or warnings only; 1 a fault was found; 2 could not run.`;
 
 async function act({ url, schema, pooler = false, json = false }: Flags): Promise<void> {
   const store = postgresStore({ url: databaseUrl(url), schema, pooler });
+  // The other commands begin sooner without it.
+  const { createOrchestrator } = await import('../create-orchestrator.ts');
   const { ok, findings } = await createOrchestrator({ store, definitions: [] }).check();
   for (const finding of findings) answer(json ? JSON.stringify(finding) : told(finding));
   const counts = { faults: count(findings, 'fault'), warnings: count(findings, 'warning') };

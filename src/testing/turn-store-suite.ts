@@ -43,8 +43,8 @@ export function turnTests(
 
       const rows = await claim(await enlisted(), 4, none);
 
-      const first = rows.slice(0, 3).map(({ id }) => id);
-      expect(new Set(first)).toEqual(new Set([many?.ids[0], few?.ids[0], one?.ids[0]]));
+      const first = new Set(rows.slice(0, 3).map(({ id }) => id));
+      expect(first).toEqual(new Set([many?.ids[0], few?.ids[0], one?.ids[0]]));
       expect([many?.ids[1], few?.ids[1]].includes(rows[3]?.id)).toBe(true);
     });
 

@@ -525,7 +525,9 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     // What has moved on since has a wake of its own.
     const taken = await take(wasSaid ? ref : { ...ref, generation: wake.generation }, wasSaid);
     // Somebody else holds it, perhaps in another process.
-    if (taken === 0 && wasSaid) waker.tell?.({ kind: 'said', ref });
+    if (wasSaid && taken !== 1) waker.tell?.({ kind: 'said', ref });
+    // It came to this process only, and another one may have room for it.
+    if (!wasSaid && taken === null) waker.tell?.({ kind: 'due', ref });
   }
 
   /** What other processes tell. */

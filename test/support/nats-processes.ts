@@ -5,15 +5,18 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
+import { expect, onTestFinished } from 'vitest';
 import { connect, type JetStreamManager, type NatsConnection } from 'nats';
 import type { Logger } from 'sagacity';
 import { type NatsWaker, natsWaker, type NatsWakerOptions } from 'sagacity/nats';
-import { type PrivateNats, privateNats, type PrivateNatsOptions, type Wake } from 'sagacity/testing';
+import { type PrivateNats, privateNats, type OperationRef, type PrivateNatsOptions, type Wake } from 'sagacity/testing';
 import { type Subjects, subjectsOf } from '../../src/adapters/nats/letters.ts';
 import type { Told } from '../../src/ports/waker.ts';
 
 export interface NatsProcess {
   readonly waker: NatsWaker;
+  /** When it was made, by the steady clock. */
+  readonly began: number;
   /** With how long after the process was made it came, in milliseconds. */
   readonly woken: { readonly wake: Wake; readonly afterMs: number }[];
   readonly news: Told[];
@@ -71,7 +74,7 @@ export function withServer(server: PrivateNats, servers: string | string[] = ser
       const waker = natsWaker({ servers: url ?? servers, ...options } as NatsWakerOptions);
       const lines: string[] = [];
       const made: NatsProcess = {
-        ...{ waker, lines, woken: [], news: [] },
+        ...{ waker, lines, began: performance.now(), woken: [], news: [] },
         clear() {
           made.woken.length = 0;
           made.news.length = 0;
@@ -81,12 +84,11 @@ export function withServer(server: PrivateNats, servers: string | string[] = ser
           await waker.close?.();
         },
       };
-      const began = performance.now();
       waker.open?.(ledger, loggerInto(lines));
       if (start) {
         await waker.start(
           async (wake) => {
-            made.woken.push({ wake, afterMs: performance.now() - began });
+            made.woken.push({ wake, afterMs: performance.now() - made.began });
             await onWake(wake);
           },
           (news) => void made.news.push(news),
@@ -136,4 +138,46 @@ export async function eventually(
 function loggerInto(lines: string[]): Logger {
   const note = (_: object, message: string) => void lines.push(message);
   return { debug: () => {}, info: note, warn: note, error: note };
+}
+
+export const second = 1_000;
+
+/** A wake for the nth operation of a shop. */
+export const wakeFor = (n: number, generation = 1): Wake => ({ tenant: 'shop-1', operationId: `op-${n}`, generation });
+export const refTo = (n: number): OperationRef => ({ tenant: 'shop-1', id: `op-${n}` });
+
+export async function place(options?: PrivateNatsOptions): Promise<OnNats> {
+  const made = await onNats(options);
+  onTestFinished(() => made.close());
+  return made;
+}
+
+export function cameTo({ woken }: NatsProcess, count: number): Promise<void> {
+  return eventually(() => woken.length >= count, `${count} timers to come`);
+}
+
+/** How long after `askedAt` each came. */
+export function took({ woken, began }: NatsProcess, askedAt: number): readonly number[] {
+  return woken.map(({ afterMs }) => began + afterMs - askedAt);
+}
+
+/** Neither before its time nor much later, on a machine that may be slow. */
+export function expectOnTime(ms: number | undefined, delayMs: number): void {
+  expect(ms).toBeGreaterThanOrEqual(delayMs - 20);
+  expect(ms).toBeLessThan(delayMs + 1_500);
+}
+
+/** Resolves when the one hears the other; what came is forgotten. */
+export async function heard(teller: NatsProcess, hearer: NatsProcess): Promise<void> {
+  let told = 0;
+  const hello = (n: number) => `hello-${n}`;
+  const has = (id: string) => hearer.news.some((each) => 'ref' in each && each.ref.id === id);
+  await eventually(() => {
+    if ([...Array(told).keys()].some((n) => has(hello(n)))) return true;
+    teller.waker.tell?.({ kind: 'said', ref: { tenant: 'shop-1', id: hello(told) } });
+    told += 1;
+    return false;
+  }, 'one to hear the other');
+  await eventually(() => has(hello(told - 1)), 'the last word to come');
+  hearer.clear();
 }

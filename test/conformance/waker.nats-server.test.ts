@@ -87,6 +87,7 @@ describe('a server that keeps timers', () => {
     asker.waker.wake(wakeFor(1), 1 * second, 'anybodys');
     await cameTo(taker, 1);
 
+    expect(taker.woken.map(({ wake }) => wake)).toStrictEqual([wakeFor(1)]);
     expectOnTime(took(taker, askedAt)[0], 1 * second);
   });
 
@@ -144,10 +145,7 @@ describe('a server that keeps timers', () => {
     timeout: 120_000,
   }, async () => {
     const members = await privateNatsCluster();
-    const on = withServer(
-      members[0],
-      members.map(({ url }) => url),
-    );
+    const on = withServer(members[0], { servers: members.map(({ url }) => url) });
     onTestFinished(async () => {
       await on.close();
       await Promise.all(members.map((member) => member.close()));

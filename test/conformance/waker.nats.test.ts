@@ -4,7 +4,6 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { AckPolicy, nanos, RetentionPolicy } from 'nats';
 import { natsWaker } from 'sagacity/nats';
 import { faultProxy, privateNats, type Wake, wakerSuite } from 'sagacity/testing';
 import { afterAll, beforeAll, describe, expect, test, onTestFinished } from 'vitest';
@@ -21,6 +20,7 @@ import {
   second,
   took,
   wakeFor,
+  withPatience,
 } from '../support/nats-processes.ts';
 import { gate } from '../support/scripted-charge.ts';
 
@@ -272,16 +272,6 @@ describe('what goes over NATS', () => {
 });
 
 const hour = 3_600 * second;
-
-/** What is kept for timers, with another patience for whoever has one. */
-async function withPatience(on: OnNats, ackWaitMs: number): Promise<void> {
-  const { streams, consumers } = await on.jetStream();
-  const { stream, timers } = on.subjects;
-  await streams.add({ name: stream, subjects: [timers], retention: RetentionPolicy.Workqueue });
-  await consumers.add(stream, {
-    ...{ durable_name: 'wakes', ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs), max_ack_pending: -1 },
-  });
-}
 
 /** By how many milliseconds messages are put off from now on. */
 async function seenDelays(on: OnNats): Promise<number[]> {

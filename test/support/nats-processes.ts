@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
-import { connect, type JetStreamManager, type NatsConnection } from 'nats';
+import { AckPolicy, connect, nanos, RetentionPolicy, type JetStreamManager, type NatsConnection } from 'nats';
 import type { Logger } from 'sagacity';
 import { type NatsWaker, natsWaker, type NatsWakerOptions } from 'sagacity/nats';
 import { type PrivateNats, privateNats, type OperationRef, type PrivateNatsOptions, type Wake } from 'sagacity/testing';
@@ -58,8 +58,13 @@ export async function onNats(options?: PrivateNatsOptions): Promise<OnNats> {
 }
 
 /** The same on a server that is there. */
-export function withServer(server: PrivateNats, servers: string | string[] = server.url): OnNats {
-  const ledger = randomUUID();
+export function withServer(
+  server: PrivateNats,
+  {
+    servers = server.url,
+    ledger = randomUUID(),
+  }: { readonly servers?: string | string[]; readonly ledger?: string } = {},
+): OnNats {
   const subjects = subjectsOf(ledger);
   const ends: (() => Promise<void>)[] = [];
   const admin = async () => {
@@ -180,4 +185,14 @@ export async function heard(teller: NatsProcess, hearer: NatsProcess): Promise<v
   }, 'one to hear the other');
   await eventually(() => has(hello(told - 1)), 'the last word to come');
   hearer.clear();
+}
+
+/** What is kept for timers, with another patience for whoever has one. */
+export async function withPatience(on: OnNats, ackWaitMs: number): Promise<void> {
+  const { streams, consumers } = await on.jetStream();
+  const { stream, timers } = on.subjects;
+  await streams.add({ name: stream, subjects: [timers], retention: RetentionPolicy.Workqueue });
+  await consumers.add(stream, {
+    ...{ durable_name: 'wakes', ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs), max_ack_pending: -1 },
+  });
 }

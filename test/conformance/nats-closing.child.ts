@@ -4,8 +4,8 @@
  */
 
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { natsWaker } from 'sagacity/nats';
-import { keepsTimers } from '../support/nats-processes.ts';
 import { silentLogger } from '../../src/ports/logger.ts';
 
 const [servers = '', until] = process.argv.slice(2);
@@ -15,7 +15,7 @@ await waker.start(
   async () => {},
   () => {},
 );
-if (until === 'found') await keepsTimers(waker);
+while (until === 'found' && !waker.state().keepsTimers) await pause(10);
 const wake = (delayMs: number) => waker.wake({ tenant: 'shop-1', operationId: 'op-1', generation: 1 }, delayMs);
 wake(60_000);
 const told = once(process, 'message');

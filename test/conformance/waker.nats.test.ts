@@ -80,6 +80,25 @@ describe('a timer', () => {
     expectOnTime(took(late, askedAt)[1], 5 * second);
   });
 
+  test('comes to a process that was stopped and started again while it was finding NATS', async () => {
+    const on = await place();
+    await askedAndGone(on, [[wakeFor(1), 500]]);
+    const process = await on.process({ start: false, until: 'nothing' });
+    const woken: Wake[] = [];
+
+    for (let times = 0; times < 30; times += 1) {
+      await process.waker.stop();
+      await process.waker.start(
+        async (wake) => void woken.push(wake),
+        () => {},
+      );
+      await pause(2);
+    }
+    await eventually(() => woken.length > 0, 'the timer to come', 10 * second);
+
+    expect(woken).toStrictEqual([wakeFor(1)]);
+  });
+
   test('is kept until what follows from it is durable', async () => {
     const on = await place();
     const writing = gate();

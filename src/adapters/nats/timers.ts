@@ -74,8 +74,9 @@ export class Timers {
 
   /** Begins to take timers that are due. */
   listen(): void {
+    if (this.#isListening) return;
     this.#isListening = true;
-    if (this.#isReady) this.#begin();
+    this.#begin();
   }
 
   /** Takes none any more. */
@@ -231,7 +232,11 @@ async function refuseUnfit(
   { stream, timers }: Subjects,
   { config }: ConsumerInfo,
 ): Promise<void> {
-  const taker = await manager.streams.find(timers).catch(() => null);
+  const taker = await manager.streams.find(timers).catch((error: unknown) => {
+    // The client says so by itself, without a code.
+    if (error instanceof Error && error.message === 'no stream matches subject') return null;
+    throw error;
+  });
   if (taker !== stream) throw new Error(`Stream ${stream} does not take ${timers}. Delete it, and it is created anew.`);
   if (config.ack_policy === 'explicit' && config.deliver_subject === undefined) return;
   throw new Error(`Consumer ${CONSUMER} of stream ${stream} is not pulled from, or acknowledges by itself. Delete it.`);

@@ -125,8 +125,8 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
         onWake: async (wake) => await hears?.onWake(wake),
       });
       const link = new Link(source, clock, logger, (connection) => {
-        timers.arise(connection);
         listen();
+        timers.arise(connection);
       });
       open = { subjects, timers, link, logger };
     },

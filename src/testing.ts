@@ -47,7 +47,7 @@ export type {
 } from './ports/store.ts';
 export type { CancelTimer, Clock } from './ports/clock.ts';
 export type { Random } from './ports/random.ts';
-export type { Wake } from './ports/waker.ts';
+export type { News, Told, Wake } from './ports/waker.ts';
 export type { Call, Caller } from './ports/caller.ts';
 export { boundariesOf, type Flow, killAt, type Killed } from './testing/kill-at.ts';
 export {
@@ -93,6 +93,7 @@ export {
   spawnProvider,
 } from './testing/provider/index.ts';
 export { storeSuite } from './testing/store-suite.ts';
+export { wakerSuite, type WakersUnderTest } from './testing/waker-suite.ts';
 export { reply, type ScriptLine } from './testing/script.ts';
 export type { AnyRun } from './testing/settle.ts';
 export { testOrchestrator, type TestOptions, type TestOrchestrator } from './testing/test-orchestrator.ts';

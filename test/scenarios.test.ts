@@ -28,14 +28,15 @@ const list = JSON.parse(await readFile(new URL('scenarios.json', import.meta.url
 const { features, scenarios } = list;
 
 /**
- * The sections on effects, claims, clocks, the database, retries, versions, values, stops, compensation, decisions,
- * branches and tenants, as far as they are tried, by their numbers; the bank has gaps.
+ * The sections on effects, claims, clocks, the database, messages, retries, versions, values, stops, compensation,
+ * decisions, branches and tenants, as far as they are tried, by their numbers; the bank has gaps.
  */
 const numbers = [
   ...[1, 3, 5, 6, 8, 9, 11, 13],
   ...[14, 16, 18, 19, 21, 22, 24, 25, 26],
   ...[28, 30, 32, 33, 34, 35, 36],
   ...[38, 39, 40, 41, 42, 43, 44, 46, 48, 51, 53, 54],
+  ...[55, 57, 59],
   ...[60, 63, 64],
   ...[65, 67],
   ...[68, 69, 70, 72, 73],

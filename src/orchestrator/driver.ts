@@ -157,6 +157,18 @@ export class Driver {
     for (const signal of this.#signals) signal.abort(new Error('The orchestrator is stopping.'));
   }
 
+  /**
+   * What it holds and is due later, and in how long. Given up, each is nobody's until then; but a saga is due at once.
+   */
+  dueLater(): readonly { readonly ref: OperationRef; readonly waitMs: number }[] {
+    return [...this.#held.values()].flatMap(({ aggregate, told }) => {
+      const waits = [...aggregate.members.values()].map(({ dueAt }) => (dueAt ?? 0) - this.#storeNow(told));
+      const later = waits.filter((waitMs) => waitMs > 0);
+      if (aggregate.kind === 'saga' || later.length === 0) return [];
+      return [{ ref: aggregate.ref, waitMs: Math.min(...later) }];
+    });
+  }
+
   /** Writes nothing from now on. */
   close(): void {
     this.#closed = true;

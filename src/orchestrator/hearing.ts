@@ -35,11 +35,12 @@ export class Hearing {
     if (!this.#around.isWorking() || driver.woken(wake) || !this.#mayClaim) return;
     if (wake.generation === 0) {
       // What was said is heard whether there is room or not. Somebody else holds it otherwise, perhaps elsewhere.
-      if ((await this.#claim(ref)) === 0) waker.tell?.({ kind: 'said', ref });
+      if ((await this.#claim(ref)) !== 1) waker.tell?.({ kind: 'said', ref });
       return;
     }
-    // What has moved on since has a wake of its own.
-    await this.#claimIfRoom({ ...ref, generation: wake.generation });
+    // What has moved on since has a wake of its own. It came to this process only, and another one may have room.
+    const claimed = await this.#claimIfRoom({ ...ref, generation: wake.generation });
+    if (claimed === null) waker.tell?.({ kind: 'due', ref });
   }
 
   /** What another process tells. */
@@ -61,11 +62,12 @@ export class Hearing {
     return this.#around.isWorking() && this.#around.worker.isFresh;
   }
 
-  async #claimIfRoom(sought: Sought): Promise<void> {
+  /** As `#claim`; null also where there is no room: it is due, and anybody's who has. */
+  async #claimIfRoom(sought: Sought): Promise<number | null> {
     const { claims } = this.#around;
-    // It is due, and anybody's who has room.
-    if (claims.hasRoomFor(sought)) await this.#claim(sought);
-    else claims.later();
+    if (claims.hasRoomFor(sought)) return await this.#claim(sought);
+    claims.later();
+    return null;
   }
 
   /** How many were claimed; null: nobody knows. */

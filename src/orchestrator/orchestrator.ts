@@ -480,10 +480,11 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       driver.abort();
       await soon(driver.idle(), STOP_PATIENCE_MS);
     }
+    const later = driver.dueLater();
     driver.close();
     watchers.close();
     worker.stop();
-    if (wasStarted && (await soon(worker.retire(), STOP_PATIENCE_MS))) waker.tell?.({ kind: 'freed' });
+    if (wasStarted && (await soon(worker.retire(), STOP_PATIENCE_MS))) leave(later);
     if (opening !== null) await soon(Promise.all([store.close(), waker.close?.()]), CLOSE_PATIENCE_MS);
     phase = 'stopped';
   }
@@ -501,6 +502,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       sweepEveryMs,
       heartbeatTimeoutMs: heartbeat.timeoutMs,
     });
+  }
+
+  /** What this process held is anybody's: what is due is looked for at once, and the rest is waited for elsewhere. */
+  function leave(later: ReturnType<Driver['dueLater']>): void {
+    waker.tell?.({ kind: 'freed' });
+    for (const { ref, waitMs } of later) {
+      // It has another generation than the one under which it was held here.
+      waker.wake({ tenant: ref.tenant, operationId: ref.id, generation: 0 }, waitMs, 'anybodys');
+    }
   }
 
   /** True if `work` ended in time. */

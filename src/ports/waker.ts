@@ -44,8 +44,9 @@ export interface Waker {
    */
   start(onWake: (wake: Wake) => Promise<void>, onNews: (news: Told) => void): Promise<void>;
   /**
-   * Asks for a wake after `delayMs`; a later call for the same operation replaces an earlier one. `whose`: it is held by
-   * the process that asks, and nobody else can do anything about it, or anybody can (which is what is meant without it).
+   * Asks for a wake after `delayMs`; a later call for the same operation replaces an earlier one, unless that is out of
+   * reach by now: then both come. `whose`: it is held by the process that asks, and nobody else can do anything about it,
+   * or anybody can (which is what is meant without it). What is anybody's may still be asked for after `stop`.
    */
   wake(wake: Wake, delayMs: number, whose?: 'mine' | 'anybodys'): void;
   /** Tells other processes. Left out by a waker that reaches none. */

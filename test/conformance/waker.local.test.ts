@@ -1,7 +1,24 @@
-import { testClock } from 'sagacity/testing';
-import { describe, expect, test } from 'vitest';
+/** The in-process waker keeps the promises of the port, on a clock that stands still, and leaves no timer behind. */
+
+import { testClock, type Wake, wakerSuite } from 'sagacity/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { localWaker } from '../../src/adapters/local/waker.ts';
-import type { Wake } from '../../src/ports/waker.ts';
+
+wakerSuite(
+  {
+    ...{ name: 'in-process', reachesOthers: false },
+    async make() {
+      const clock = testClock();
+      return {
+        make: async () => localWaker(clock),
+        passes: (ms) => clock.advance(ms),
+        now: () => clock.monotonic(),
+        dispose: async () => {},
+      };
+    },
+  },
+  { afterAll, beforeAll, describe, expect, test },
+);
 
 const wake = (operationId: string, generation = 1): Wake => ({ tenant: 'shop', operationId, generation });
 
@@ -16,8 +33,8 @@ async function started() {
   return { clock, waker, woken };
 }
 
-describe('the in-process waker', () => {
-  test('wakes when the delay is over and not before, also beyond what a timer of Node can hold', async () => {
+describe('a timer of the in-process waker', () => {
+  test('may be longer than what a timer of Node can hold', async () => {
     const { clock, waker, woken } = await started();
     const delayMs = 2 ** 31 + 5_000;
 
@@ -30,39 +47,14 @@ describe('the in-process waker', () => {
     expect(woken).toEqual([wake('op-1')]);
   });
 
-  test('wakes at once what is due at once, after the caller has gone on', async () => {
-    const { waker, woken } = await started();
-
-    waker.wake(wake('op-1'), 0);
-    const meanwhile = woken.length;
-    await Promise.resolve();
-
-    expect(meanwhile).toBe(0);
-    expect(woken).toEqual([wake('op-1')]);
-  });
-
-  test('keeps one wake an operation and tenant: the latest request counts', async () => {
-    const { clock, waker, woken } = await started();
-
+  test('leaves nothing behind when it is replaced or forgotten', async () => {
+    const { clock, waker } = await started();
     waker.wake(wake('op-1', 1), 1_000);
     waker.wake(wake('op-1', 2), 5_000);
-    waker.wake({ ...wake('op-1'), tenant: 'other' }, 2_000);
-    await clock.advance('10s');
-
-    expect(woken).toEqual([{ ...wake('op-1'), tenant: 'other' }, wake('op-1', 2)]);
-    expect(clock.pending()).toBe(0);
-  });
-
-  test('forgets everything when it stops, and takes nothing while it is not started', async () => {
-    const { clock, waker, woken } = await started();
-    waker.wake(wake('op-1'), 1_000);
-    waker.wake(wake('op-2'), 0);
+    const armed = clock.pending();
 
     await waker.stop();
-    waker.wake(wake('op-3'), 0);
-    await clock.advance('1h');
 
-    expect(woken).toEqual([]);
-    expect(clock.pending()).toBe(0);
+    expect([armed, clock.pending()]).toEqual([1, 0]);
   });
 });

@@ -18,6 +18,7 @@ export function severable(store: Store, before: (turn: Turn) => boolean = () => 
   return {
     name: store.name,
     exclusive: store.exclusive,
+    ledger: () => store.ledger?.() ?? store.name,
     sever() {
       severed = true;
     },

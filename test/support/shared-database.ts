@@ -33,7 +33,7 @@ export interface SharedDatabase {
   orchestrator(
     options: Pick<
       CreateOptions,
-      'definitions' | 'migrations' | 'heartbeat' | 'concurrency' | 'clock' | 'sweepEvery'
+      'definitions' | 'migrations' | 'heartbeat' | 'concurrency' | 'clock' | 'sweepEvery' | 'waker'
     > & {
       readonly seen?: (store: Store) => Store;
     },

@@ -9,11 +9,12 @@ import type { Wake, Waker } from '../../ports/waker.ts';
 
 export function localWaker(clock: Clock): Waker {
   const armed = new Map<string, CancelTimer>();
-  let deliver: ((wake: Wake) => Promise<void>) | null = null;
+  let deliver: ((wake: Wake) => void) | null = null;
 
   return {
     start(onWake) {
-      deliver = onWake;
+      // Whoever is woken has said why; here it would only end the process.
+      deliver = (wake) => void onWake(wake).catch(() => {});
       return Promise.resolve();
     },
 
@@ -23,12 +24,12 @@ export function localWaker(clock: Clock): Waker {
       armed.get(key)?.();
       armed.delete(key);
       if (delayMs <= 0) {
-        queueMicrotask(() => void deliver?.(wake));
+        queueMicrotask(() => deliver?.(wake));
         return;
       }
       const cancel = clock.after(delayMs, () => {
         armed.delete(key);
-        void deliver?.(wake);
+        deliver?.(wake);
       });
       armed.set(key, cancel);
     },

@@ -39,7 +39,7 @@ export interface TimerLetter {
 }
 
 /** Longer than any tenant and id can make a letter; what is longer is not looked into. */
-const LETTER_BYTES_MAX = 4_096;
+const LETTER_BYTES_MAX = 8_192;
 
 export function refLetter({ tenant, id }: OperationRef): string {
   return JSON.stringify([tenant, id]);
@@ -53,6 +53,17 @@ export function refIn(letter: Uint8Array): OperationRef | null {
   return isName(tenant) && isName(id) ? { tenant, id } : null;
 }
 
+/** What is told of a change: it rests now, or moves on. */
+export function changeLetter(rests: boolean): string {
+  return rests ? 'rests' : 'moves';
+}
+
+/** As {@link refIn}. */
+export function changeIn(letter: Uint8Array): { readonly rests: boolean } | null {
+  const rests = [true, false].find((each) => Buffer.from(changeLetter(each)).equals(letter));
+  return rests === undefined ? null : { rests };
+}
+
 export function timerLetter({ wake: { tenant, operationId, generation }, delayMs }: TimerLetter): string {
   return JSON.stringify([tenant, operationId, generation, delayMs]);
 }
@@ -62,13 +73,9 @@ export function timerIn(letter: Uint8Array): TimerLetter | null {
   const parts = partsOf(letter);
   if (parts?.length !== 4) return null;
   const [tenant, operationId, generation, delayMs] = parts;
-  if (!isName(tenant) || !isName(operationId) || !isAmount(generation) || !isAmount(delayMs)) return null;
+  if (!isName(tenant) || !isName(operationId) || !isAmount(delayMs)) return null;
+  if (!isAmount(generation) || !Number.isSafeInteger(generation)) return null;
   return { wake: { tenant, operationId, generation }, delayMs };
-}
-
-/** The same for all processes, so that a timer that is asked for twice is kept once. */
-export function timerId({ tenant, operationId: id, generation }: Wake): string {
-  return `${hashed(keyOf({ tenant, id }))}:${generation}`;
 }
 
 const letters = new TextDecoder('utf-8', { fatal: true });

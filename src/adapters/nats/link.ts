@@ -13,6 +13,12 @@ export type Source = ConnectionOptions | { readonly connection: NatsConnection }
 /** A pause between two tries to connect for the first time. */
 const AGAIN_MS = 1_000;
 
+/** A server that has said nothing for so long is not waited for. */
+const CONNECT_MS = 5_000;
+
+/** How often a server that says nothing is asked whether it is there. */
+const PING_EVERY_MS = 5_000;
+
 /** What was told last may take so long to go out when the link is closed. */
 const FLUSH_MS = 500;
 
@@ -37,9 +43,11 @@ export class Link {
     this.#seek();
   }
 
-  /** The connection while it is there. */
+  /** The connection while it is there, and takes what is published. */
   get up(): NatsConnection | null {
-    return this.#isUp ? this.#connection : null;
+    const connection = this.#isUp ? this.#connection : null;
+    // The host may end its own at any time, and that is heard of later.
+    return connection === null || connection.isClosed() || connection.isDraining() ? null : connection;
   }
 
   /** Ends it, when what was told has gone out. The host's own stays open. */
@@ -47,11 +55,15 @@ export class Link {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#cancelRetry();
-    await this.#connecting;
     const connection = this.#connection;
-    if (connection === null) return;
-    if (this.#isUp) await this.#soon(connection.flush());
+    // One that comes later than this is ended as it comes.
+    if (connection === null) return await this.#soon(this.#connecting);
+    if (this.up !== null) await this.#soon(connection.flush());
     this.#isUp = false;
+    await this.#soon(this.#end(connection));
+  }
+
+  async #end(connection: NatsConnection): Promise<void> {
     if (!('connection' in this.#source)) await connection.close();
   }
 
@@ -64,8 +76,8 @@ export class Link {
 
   async #connect(): Promise<void> {
     const connection = await connected(this.#source);
+    if (this.#isClosed) return await this.#end(connection);
     this.#connection = connection;
-    if (this.#isClosed) return;
     void this.#follow(connection);
     this.#rise(connection);
   }
@@ -114,7 +126,9 @@ async function connected(source: Source): Promise<NatsConnection> {
   const { connect } = await import('nats');
   return await connect({
     name: 'sagacity',
-    reconnectTimeWait: 500,
+    ...{ reconnectTimeWait: 500, timeout: CONNECT_MS },
+    // One that has fallen silent without an error is left after two of these.
+    pingInterval: PING_EVERY_MS,
     ...source,
     // What is lost is sought for ever, also after a refusal: credentials are renewed by whoever keeps them.
     ...{ reconnect: true, maxReconnectAttempts: -1, ignoreAuthErrorAbort: true, waitOnFirstConnect: false },

@@ -7,26 +7,32 @@
  * messages are put off can lose those in a cluster.
  */
 
-import type { ConsumerMessages, JetStreamClient, JsMsg, NatsConnection } from 'nats';
+import type { ConsumerInfo, ConsumerMessages, JetStreamManager, JsMsg, NatsConnection } from 'nats';
 import type { CancelTimer, Clock } from '../../ports/clock.ts';
 import type { Logger } from '../../ports/logger.ts';
 import type { Wake } from '../../ports/waker.ts';
-import { type Subjects, timerId, timerIn, timerLetter } from './letters.ts';
+import { type Subjects, timerIn, timerLetter } from './letters.ts';
 
 /** The consumer that all processes share. */
 const CONSUMER = 'wakes';
 
-/** The longest a message is put off at once. What is due later is looked at then, and asked for anew. */
+/** The longest a message is put off at once. What is due later is put off again then. */
 const PUT_OFF_MAX_MS = 24 * 3_600_000;
 
 /** A process that has a message and says nothing for so long has lost it. */
 const ACKNOWLEDGED_WITHIN_MS = 30_000;
 
 /** A pause between two tries to find or create what keeps the timers. */
-const AGAIN_MS = 2_000;
+const AGAIN_MS = 1_000;
 
-/** No message is of use for longer: each is acknowledged at its redelivery. */
+/** No message is kept for longer: what is due later than that is found by the sweep alone. */
 const KEPT_MS = 3 * PUT_OFF_MAX_MS;
+
+/** A message that looks no older than this has just come: clocks of two machines are not compared for less. */
+const FRESH_MS = 2_000;
+
+/** Messages that are asked for at once, and how long one question for them stands. */
+const pull = { max_messages: 500, expires: 15_000 };
 
 export interface TimerOptions {
   readonly subjects: Subjects;
@@ -42,13 +48,13 @@ export interface TimerOptions {
 export class Timers {
   readonly #options: TimerOptions;
   #connection: NatsConnection | null = null;
-  #client: JetStreamClient | null = null;
-  #messages: ConsumerMessages | null = null;
-  #isPreparing = false;
   #cancelRetry: CancelTimer = () => {};
   #isReady = false;
   #isListening = false;
   #isMissed = false;
+  /** The latest try to find what keeps the timers and to take them; what an earlier one comes to is of no interest. */
+  #round: object = {};
+  #messages: ConsumerMessages | null = null;
 
   constructor(options: TimerOptions) {
     this.#options = options;
@@ -61,36 +67,35 @@ export class Timers {
 
   /** The connection is there, or there again: what is missing on the server is created. */
   arise(connection: NatsConnection): void {
-    if (connection !== this.#connection) this.#messages = null;
     this.#connection = connection;
-    this.#client = connection.jetstream({ timeout: 5_000 });
-    this.#prepare();
+    this.#isReady = false;
+    this.#begin();
   }
 
   /** Begins to take timers that are due. */
   listen(): void {
+    if (this.#isListening) return;
     this.#isListening = true;
-    if (this.#isReady) this.#consume();
+    this.#begin();
   }
 
   /** Takes none any more. */
   async deaf(): Promise<void> {
     this.#isListening = false;
-    const messages = this.#messages;
-    this.#messages = null;
-    await messages?.close();
+    await this.#forsake();
   }
 
   /** Resolves when the timer is kept; rejects when it is not, or nobody knows. */
   async ask(wake: Wake, delayMs: number): Promise<void> {
+    if (this.#connection === null) throw new Error('There is no connection to NATS.');
     const { subjects } = this.#options;
-    if (this.#client === null) throw new Error('There is no connection to NATS.');
     try {
-      const letter = timerLetter({ wake, delayMs });
-      await this.#client.publish(subjects.timers, letter, { msgID: timerId(wake) });
+      const client = this.#connection.jetstream(patience);
+      await client.publish(subjects.timers, timerLetter({ wake, delayMs }));
     } catch (error) {
+      // Of many that are asked for at once, the first one sees to it.
+      if (this.#isReady) this.#begin();
       this.#isReady = false;
-      this.#prepare();
       throw error;
     }
   }
@@ -98,86 +103,108 @@ export class Timers {
   /** Tries nothing any more. */
   close(): void {
     this.#connection = null;
+    this.#isReady = false;
     this.#cancelRetry();
+    void this.#forsake();
   }
 
-  /** One at a time, and again after a pause until it has worked. */
-  #prepare(): void {
-    if (this.#isPreparing) return;
-    this.#isPreparing = true;
-    this.#cancelRetry();
-    const { logger, clock } = this.#options;
-    this.#ensure().then(
-      () => {
-        this.#isPreparing = false;
-        this.#isReady = this.#connection !== null;
-        this.#isMissed = false;
-        if (this.#isListening) this.#consume();
-      },
-      (error: unknown) => {
-        this.#isPreparing = false;
-        this.#isReady = false;
-        if (this.#connection === null) return;
-        logger[this.#isMissed ? 'debug' : 'warn']({ error }, 'JetStream keeps no timers; the sweep finds what is due');
-        this.#isMissed = true;
-        this.#cancelRetry = clock.after(AGAIN_MS, () => this.#prepare());
-      },
-    );
-  }
-
-  async #ensure(): Promise<void> {
+  /** Finds or creates what keeps the timers and takes those that are due; again after a pause until it has worked. */
+  #begin(): void {
     const connection = this.#connection;
     if (connection === null) return;
+    this.#cancelRetry();
+    void this.#forsake();
+    const round = this.#round;
+    const { logger, clock } = this.#options;
+    this.#work(connection, round).catch((error: unknown) => {
+      if (round !== this.#round) return;
+      this.#isReady = false;
+      logger[this.#isMissed ? 'debug' : 'warn']({ error }, 'JetStream keeps no timers; the sweep finds what is due');
+      this.#isMissed = true;
+      this.#cancelRetry = clock.after(AGAIN_MS, () => this.#begin());
+    });
+  }
+
+  /** Ends what the latest try began. */
+  async #forsake(): Promise<void> {
+    this.#round = {};
+    const messages = this.#messages;
+    this.#messages = null;
+    await messages?.close();
+  }
+
+  /** Resolves when the round is over, or when there is nothing to be heard. */
+  async #work(connection: NatsConnection, round: object): Promise<void> {
+    await this.#ensure(connection);
+    if (round !== this.#round) return;
+    if (!this.#isListening) return this.#rise();
+    const { stream } = this.#options.subjects;
+    const consumer = await connection.jetstream(patience).consumers.get(stream, CONSUMER);
+    const messages = await consumer.consume({ ...pull, callback: (message) => this.#take(message) });
+    if (round !== this.#round) return void (await messages.close());
+    this.#messages = messages;
+    this.#rise();
+    const isLost = await lost(messages);
+    if (round !== this.#round) return;
+    if (!isLost) throw new Error('The server refuses to hand out timers.');
+    // The client would look for it again in half a minute.
+    this.#begin();
+  }
+
+  #rise(): void {
+    this.#isReady = true;
+    if (this.#isMissed) this.#options.logger.info({}, 'JetStream keeps timers again');
+    this.#isMissed = false;
+  }
+
+  async #ensure(connection: NatsConnection): Promise<void> {
     const { AckPolicy, RetentionPolicy, StorageType, nanos } = await import('nats');
     const { subjects, replicas } = this.#options;
-    const manager = await connection.jetstreamManager({ timeout: 5_000 });
-    const { stream } = subjects;
+    const { stream, timers } = subjects;
+    const manager = await connection.jetstreamManager(patience);
     await manager.streams.info(stream).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
       await manager.streams.add({
-        ...{ name: stream, subjects: [subjects.timers], num_replicas: replicas },
+        ...{ name: stream, subjects: [timers], num_replicas: replicas },
         ...{ retention: RetentionPolicy.Workqueue, storage: StorageType.File, max_age: nanos(KEPT_MS) },
       });
     });
-    await manager.consumers.info(stream, CONSUMER).catch(async (error: unknown) => {
+    const consumer = await manager.consumers.info(stream, CONSUMER).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
-      await manager.consumers.add(stream, {
+      return await manager.consumers.add(stream, {
         ...{ durable_name: CONSUMER, ack_policy: AckPolicy.Explicit, ack_wait: nanos(ACKNOWLEDGED_WITHIN_MS) },
         // What is put off counts as pending, and no number of timers is too many.
         ...{ max_ack_pending: -1, max_deliver: -1 },
       });
     });
-  }
-
-  #consume(): void {
-    if (this.#messages !== null || this.#client === null) return;
-    const client = this.#client;
-    const { stream } = this.#options.subjects;
-    void (async () => {
-      const consumer = await client.consumers.get(stream, CONSUMER);
-      if (!this.#isListening || this.#messages !== null) return;
-      const messages = await consumer.consume({ max_messages: 500, callback: (message) => this.#take(message) });
-      this.#messages = messages;
-      if (!this.#isListening) return await this.deaf();
-      for await (const { type } of await messages.status()) {
-        if (lostTheirs.has(type)) this.#prepare();
-      }
-    })().catch((error: unknown) => this.#options.logger.debug({ error }, 'the timers of NATS cannot be taken yet'));
+    await refuseUnfit(manager, subjects, consumer);
   }
 
   #take(message: JsMsg): void {
     const timer = timerIn(message.data);
     if (timer === null) {
       this.#options.onDropped();
-      message.term();
-      return;
+      return message.term();
     }
-    // The first delivery comes at once. One that comes earlier than it should is found out by who is woken.
-    if (!message.redelivered && timer.delayMs > 0) return message.nak(Math.min(timer.delayMs, PUT_OFF_MAX_MS));
     if (!this.#isListening) return message.nak();
-    void this.#options.onWake(timer.wake).then(() => message.ack());
+    const remainingMs = this.#remainingMs(message, timer.delayMs);
+    if (remainingMs > 0) return message.nak(Math.min(remainingMs, PUT_OFF_MAX_MS));
+    // Without a word it comes again, here or elsewhere.
+    void this.#options
+      .onWake(timer.wake)
+      .then(() => message.ack())
+      .catch((error: unknown) => this.#options.logger.debug({ error }, 'a timer of NATS was not acknowledged'));
+  }
+
+  /** It may have waited for somebody to be there, and a server that was started again is early. */
+  #remainingMs({ info, redelivered }: JsMsg, delayMs: number): number {
+    const passedMs = this.#options.clock.now() - info.timestampNanos / 1e6;
+    return !redelivered && passedMs < FRESH_MS ? delayMs : delayMs - passedMs;
   }
 }
+
+/** An answer of JetStream that takes longer than this is none. */
+const patience = { timeout: 5_000 };
 
 /** What a consumer tells when the server has not what it takes from. */
 const lostTheirs: ReadonlySet<string> = new Set([
@@ -188,7 +215,29 @@ const lostTheirs: ReadonlySet<string> = new Set([
   'no_responders',
 ]);
 
+/** True when what the messages come from is gone; false when they have ended. */
+async function lost(messages: ConsumerMessages): Promise<boolean> {
+  for await (const { type } of await messages.status()) if (lostTheirs.has(type)) return true;
+  return false;
+}
+
 /** JetStream answers that there is no such stream or consumer. */
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '404';
+}
+
+/** Somebody else has made them, with other settings. */
+async function refuseUnfit(
+  manager: JetStreamManager,
+  { stream, timers }: Subjects,
+  { config }: ConsumerInfo,
+): Promise<void> {
+  const taker = await manager.streams.find(timers).catch((error: unknown) => {
+    // The client says so by itself, without a code.
+    if (error instanceof Error && error.message === 'no stream matches subject') return null;
+    throw error;
+  });
+  if (taker !== stream) throw new Error(`Stream ${stream} does not take ${timers}. Delete it, and it is created anew.`);
+  if (config.ack_policy === 'explicit' && config.deliver_subject === undefined) return;
+  throw new Error(`Consumer ${CONSUMER} of stream ${stream} is not pulled from, or acknowledges by itself. Delete it.`);
 }

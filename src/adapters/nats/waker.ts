@@ -6,12 +6,12 @@
 
 import type { ConnectionOptions, NatsConnection, Subscription } from 'nats';
 import { definitionInvalid } from '../../domain/errors.ts';
-import { silentLogger } from '../../ports/logger.ts';
+import { type Logger, silentLogger } from '../../ports/logger.ts';
 import type { OperationRef } from '../../ports/store.ts';
 import type { News, Told, Wake, Waker } from '../../ports/waker.ts';
 import { systemClock } from '../local/clock.ts';
 import { localWaker } from '../local/waker.ts';
-import { refIn, refLetter, type Subjects, subjectsOf } from './letters.ts';
+import { changeIn, changeLetter, refIn, refLetter, type Subjects, subjectsOf } from './letters.ts';
 import { Link, type Source } from './link.ts';
 import { Timers } from './timers.ts';
 
@@ -82,19 +82,15 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
     subscriptions.length = 0;
     const { onNews } = hears;
     const { said, due, freed } = open.subjects;
-    const about = (kind: 'said' | 'due', subject: string, queue?: string) =>
-      connection.subscribe(subject, {
-        ...(queue === undefined ? {} : { queue }),
-        callback(error, { data }) {
-          const ref = error === null ? refIn(data) : null;
-          if (ref === null) drop();
-          else onNews({ kind, ref });
-        },
-      });
+    const about = (kind: 'said' | 'due') => (letter: Uint8Array) => {
+      const ref = refIn(letter);
+      if (ref === null) drop();
+      else onNews({ kind, ref });
+    };
     subscriptions.push(
-      about('said', said),
-      about('due', due, 'workers'),
-      connection.subscribe(freed, { callback: (error) => (error === null ? onNews({ kind: 'freed' }) : drop()) }),
+      subscribed(open, connection, said, about('said')),
+      subscribed(open, connection, due, about('due'), 'workers'),
+      subscribed(open, connection, freed, ({ length }) => (length === 0 ? onNews({ kind: 'freed' }) : drop())),
     );
     open.timers.listen();
   }
@@ -108,8 +104,14 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
     if (open === null) return;
     const { subjects } = open;
     if (news.kind === 'freed') return publish(subjects.freed);
-    if (news.kind === 'changed') return publish(subjects.changed(news.ref), news.rests ? RESTS : MOVES);
+    if (news.kind === 'changed') return publish(subjects.changed(news.ref), changeLetter(news.rests));
     publish(subjects[news.kind], refLetter(news.ref));
+  }
+
+  /** For a process that takes nothing itself: whoever holds it attends to it, and if nobody does, one takes it. */
+  function announce(ref: OperationRef): void {
+    tell({ kind: 'said', ref });
+    tell({ kind: 'due', ref });
   }
 
   return {
@@ -123,10 +125,10 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
         onWake: async (wake) => await hears?.onWake(wake),
       });
       const link = new Link(source, clock, logger, (connection) => {
-        timers.arise(connection);
         listen();
+        timers.arise(connection);
       });
-      open = { subjects, timers, link };
+      open = { subjects, timers, link, logger };
     },
 
     async start(onWake, onNews) {
@@ -137,19 +139,24 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
 
     wake(wake, delayMs, whose = 'anybodys') {
       const isWorker = hears !== null;
-      if (!isWorker && delayMs <= 0) return tell({ kind: 'due', ref: refOf(wake) });
+      if (!isWorker && delayMs <= 0) return announce(refOf(wake));
       if (delayMs <= 0 || whose === 'mine' || open === null || !open.timers.isReady || open.link.up === null)
         return here.wake(wake, delayMs);
-      open.timers.ask(wake, delayMs).catch(() => here.wake(wake, delayMs));
+      const askedAt = clock.monotonic();
+      open.timers.ask(wake, delayMs).catch(() => here.wake(wake, delayMs - (clock.monotonic() - askedAt)));
     },
 
     tell,
 
     watch(ref, onChange) {
-      const subscription = open?.link.up?.subscribe(open.subjects.changed(ref), {
-        callback: (error, { data }) => (error === null ? onChange(data.length === RESTS.length) : drop()),
+      const connection = open?.link.up ?? null;
+      if (open === null || connection === null) return () => {};
+      const subscription = subscribed(open, connection, open.subjects.changed(ref), (letter) => {
+        const change = changeIn(letter);
+        if (change === null) drop();
+        else onChange(change.rests);
       });
-      return () => subscription?.unsubscribe();
+      return () => subscription.unsubscribe();
     },
 
     async stop() {
@@ -176,6 +183,7 @@ interface Open {
   readonly subjects: Subjects;
   readonly timers: Timers;
   readonly link: Link;
+  readonly logger: Logger;
 }
 
 interface Hearing {
@@ -183,9 +191,21 @@ interface Hearing {
   readonly onNews: (news: Told) => void;
 }
 
-/** What is told of a change: it rests now, or moves on. */
-const RESTS = '1';
-const MOVES = '';
+function subscribed(
+  { logger }: Open,
+  connection: NatsConnection,
+  subject: string,
+  onLetter: (letter: Uint8Array) => void,
+  queue?: string,
+): Subscription {
+  return connection.subscribe(subject, {
+    ...(queue === undefined ? {} : { queue }),
+    callback(error, { data }) {
+      if (error === null) onLetter(data);
+      else logger.warn({ error, subject }, 'NATS does not let this user hear what is told; the sweep finds it');
+    },
+  });
+}
 
 function refOf({ tenant, operationId }: Wake): OperationRef {
   return { tenant, id: operationId };

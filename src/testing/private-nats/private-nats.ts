@@ -18,6 +18,8 @@ import { type NatsServer, startNatsServer } from './server.ts';
 export interface PrivateNatsOptions {
   /** Whoever connects has to give these. */
   readonly credentials?: { readonly user: string; readonly pass: string };
+  /** `false`: it keeps nothing, as a server on which JetStream is not enabled. */
+  readonly jetStream?: boolean;
 }
 
 export interface PrivateNats {
@@ -32,8 +34,8 @@ export interface PrivateNats {
   kill(): Promise<void>;
   /** Forgets everything that JetStream keeps. Only while it is down. */
   empty(): Promise<void>;
-  /** Starts it again on the same port; resolves when it accepts connections. */
-  start(): Promise<void>;
+  /** Starts it again on the same port, as before or otherwise; resolves when it accepts connections. */
+  start(options?: PrivateNatsOptions): Promise<void>;
   /** Ends it and removes its folder. A second call does nothing. */
   close(): Promise<void>;
 }
@@ -51,10 +53,9 @@ export interface PrivateNats {
  * await server.start();
  * await server.close();
  */
-export async function privateNats({ credentials }: PrivateNatsOptions = {}): Promise<PrivateNats> {
+export async function privateNats(options: PrivateNatsOptions = {}): Promise<PrivateNats> {
   const [port = 0] = await freePorts(1);
-  const login = credentials === undefined ? [] : ['--user', credentials.user, '--pass', credentials.pass];
-  return await launched(port, login);
+  return await launched(port, [], options);
 }
 
 /** Starts three servers as one cluster; resolves when they have found each other. */
@@ -71,15 +72,19 @@ export async function privateNatsCluster(): Promise<readonly [PrivateNats, Priva
 
 const host = '127.0.0.1';
 
-async function launched(port: number, more: readonly string[]): Promise<PrivateNats> {
+async function launched(port: number, more: readonly string[], options: PrivateNatsOptions = {}): Promise<PrivateNats> {
   const program = await natsServerProgram();
   const folder = await mkdtemp(join(tmpdir(), 'sagacity-nats-'));
   const guard = await guardFolder(folder, null);
   const [store, log] = [join(folder, 'store'), join(folder, 'server.log')];
-  const run = () => startNatsServer({ program, guard, port, log, args: ['-js', '-sd', store, ...more] });
+  const run = ({ credentials, jetStream = true }: PrivateNatsOptions) => {
+    const keeping = jetStream ? ['-js', '-sd', store] : [];
+    const login = credentials === undefined ? [] : ['--user', credentials.user, '--pass', credentials.pass];
+    return startNatsServer({ program, guard, port, log, args: [...keeping, ...login, ...more] });
+  };
   let server: NatsServer;
   try {
-    server = run();
+    server = run(options);
     await server.accepting();
   } catch (fault) {
     await guard.release();
@@ -97,10 +102,10 @@ async function launched(port: number, more: readonly string[]): Promise<PrivateN
       if (server.pid !== null) throw new Error(`The NATS server is up (pid ${server.pid}). Stop or kill it first.`);
       await rm(store, { recursive: true, force: true });
     },
-    async start() {
+    async start(otherwise = options) {
       if (closing !== undefined) throw new Error('This server is closed and its folder is gone. Create another.');
       if (server.pid !== null) throw new Error(`The NATS server is up (pid ${server.pid}). Stop or kill it first.`);
-      server = run();
+      server = run(otherwise);
       await server.accepting();
     },
     close() {

@@ -1,6 +1,6 @@
 /**
- * `sagacity check`: what is right and what is wrong with a database before anything runs on it, as `check()` of an
- * orchestrator would find it there. The process that is compared with the database is the command's own.
+ * `sagacity check`: what is right and what is wrong with a database, and with NATS, before anything runs on it, as
+ * `check()` of an orchestrator would find it there. The process that is compared with the database is the command's own.
  */
 
 import type { Command } from 'commander';
@@ -13,6 +13,7 @@ interface Flags {
   readonly url?: string;
   readonly schema: string;
   readonly pooler?: boolean;
+  readonly nats?: string;
   readonly json?: boolean;
 }
 
@@ -23,6 +24,10 @@ export function addCheckCommand(program: Command): void {
     .option('--url <url>', 'of the database; by default SAGACITY_URL, else DATABASE_URL of the environment')
     .option('--schema <name>', 'where the tables are', 'sagacity')
     .option('--pooler', 'a pooler in transaction mode is in between, and is told of in postgresStore({ pooler: true })')
+    .option(
+      '--nats <servers>',
+      'looks at NATS, too: addresses, with commas between them, of servers without credentials',
+    )
     .option('--json', 'one JSON object a line, the last {"summary":"check","ok":...}; nothing if options are wrong')
     .addHelpText('after', exitCodes)
     .action((flags: Flags) => act(flags));
@@ -31,11 +36,13 @@ export function addCheckCommand(program: Command): void {
 const exitCodes = `
 Exit code: 0 all ok, or warnings only; 1 a fault was found; 2 could not run.`;
 
-async function act({ url, schema, pooler = false, json = false }: Flags): Promise<void> {
+async function act({ url, schema, pooler = false, nats, json = false }: Flags): Promise<void> {
   const store = postgresStore({ url: databaseUrl(url), schema, pooler });
   // The other commands begin sooner without it.
   const { createOrchestrator } = await import('../create-orchestrator.ts');
-  const { ok, findings } = await createOrchestrator({ store, definitions: [] }).check();
+  const { natsWaker } = await import('../nats.ts');
+  const wakes = nats === undefined ? {} : { waker: natsWaker({ servers: nats.split(',') }) };
+  const { ok, findings } = await createOrchestrator({ store, definitions: [], ...wakes }).check();
   for (const finding of findings) answer(json ? JSON.stringify(finding) : told(finding));
   const counts = { faults: count(findings, 'fault'), warnings: count(findings, 'warning') };
   answer(json ? JSON.stringify({ summary: 'check', ok, schema, ...counts }) : `sagacity: ${verdict(counts)}`);

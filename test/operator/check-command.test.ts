@@ -2,6 +2,7 @@
 
 import { migrate } from 'sagacity/postgres';
 import { describe, expect, test } from 'vitest';
+import { privateNats } from '../../src/testing/private-nats/private-nats.ts';
 import { privatePostgres } from '../../src/testing/private-postgres/private-postgres.ts';
 import { run } from '../support/other-users.ts';
 import { transactionPooler } from '../support/transaction-pooler.ts';
@@ -29,6 +30,19 @@ describe.concurrent('a database in which nothing is wrong', () => {
       '',
     ]);
   });
+});
+
+test('NATS is looked at where it is named', async () => {
+  const [url, server] = await Promise.all([emptyDatabase(), privateNats()]);
+  await migrate({ url });
+
+  const there = await sagacity('check', '--url', url, '--nats', server.url);
+  await server.close();
+  const gone = await sagacity('check', '--url', url, '--nats', server.url);
+
+  expect(there.stdout).toMatch(/\n✓ nats {6}NATS 2\.\d+\.\d+ answers, and JetStream keeps timers\.\n/);
+  expect(gone.stdout).toMatch(/\n! nats {6}NATS cannot be reached \(CONNECTION_REFUSED\)\.\n {12}Check the addresses/);
+  expect([there.code, gone.code]).toEqual([0, 0]);
 });
 
 describe.concurrent('a database of which something is to be warned', () => {

@@ -11,6 +11,7 @@ import type { OperationRef } from '../../ports/store.ts';
 import type { News, Told, Wake, Waker } from '../../ports/waker.ts';
 import { systemClock } from '../local/clock.ts';
 import { localWaker } from '../local/waker.ts';
+import { examineNats } from './examination.ts';
 import { changeIn, changeLetter, refIn, refLetter, type Subjects, subjectsOf } from './letters.ts';
 import { Link, type Source } from './link.ts';
 import { Timers } from './timers.ts';
@@ -169,6 +170,8 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
       open?.timers.close();
       await open?.link.close();
     },
+
+    examine: () => examineNats(source),
 
     state: () => ({
       isConnected: open !== null && open.link.up !== null,

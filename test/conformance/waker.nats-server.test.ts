@@ -71,7 +71,7 @@ describe('a server that keeps timers', () => {
 
   test.for(['stream', 'consumer'] as const)('whose %s is deleted by hand gets it anew', async (what) => {
     const on = await place();
-    const [asker, taker] = await Promise.all([on.process(), on.process()]);
+    const [asker, taker] = await Promise.all([on.process({ start: false }), on.process()]);
     const { streams, consumers } = await on.jetStream();
 
     await (what === 'stream' ? streams.delete(on.subjects.stream) : consumers.delete(on.subjects.stream, 'wakes'));
@@ -84,7 +84,6 @@ describe('a server that keeps timers', () => {
       'it to be there',
     );
     const askedAt = performance.now();
-    await asker.waker.stop();
     asker.waker.wake(wakeFor(1), 1 * second, 'anybodys');
     await cameTo(taker, 1);
 
@@ -314,6 +313,11 @@ describe('a process that closes its waker', () => {
       before: (_, network) => network.hang(),
       // The client of NATS keeps such a connection until it is ended from there.
       afterwards: (network) => network.refuse(),
+    },
+    {
+      situation: 'is greeted only afterwards',
+      before: (_, network) => network.hold('to-client'),
+      afterwards: (network) => network.release(),
     },
     { situation: 'has lost its server', become: (on) => on.server.kill() },
     { situation: 'waits for a network that fell silent', become: (_, network) => network.halfOpen() },

@@ -82,7 +82,6 @@ describe('a timer', () => {
 
   test('comes to a process that was stopped and started again while it was finding NATS', async () => {
     const on = await place();
-    await askedAndGone(on, [[wakeFor(1), 500]]);
     const process = await on.process({ start: false, until: 'nothing' });
     const woken: Wake[] = [];
 
@@ -94,6 +93,7 @@ describe('a timer', () => {
       );
       await pause(2);
     }
+    await askedAndGone(on, [[wakeFor(1), 500]]);
     await eventually(() => woken.length > 0, 'the timer to come', 10 * second);
 
     expect(woken).toStrictEqual([wakeFor(1)]);

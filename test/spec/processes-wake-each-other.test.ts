@@ -93,11 +93,8 @@ describe.each([prompt, swept])('several processes $situation', ({ sweepEvery, is
     };
   }
 
-  const kept = async ({ orderId }: Part, count: number): Promise<number> => {
-    const began = performance.now();
-    await eventually(async () => (await shared.kept(orderId)).length >= count, `${count} records of ${orderId}`);
-    return performance.now() - began;
-  };
+  const kept = ({ orderId }: Part, count: number): Promise<void> =>
+    eventually(async () => (await shared.kept(orderId)).length >= count, `${count} records of ${orderId}`);
 
   test.for([{ works: true }, { works: false }])(
     'bring a signal to the one that holds the saga (its sender works: $works)',
@@ -109,8 +106,10 @@ describe.each([prompt, swept])('several processes $situation', ({ sweepEvery, is
       const run = await holder.orchestrator.submit(selling, order);
       await eventually(async () => (await run.accepts()).includes('approved'), 'the saga to ask');
 
+      const began = performance.now();
       await sender.orchestrator.signal(run.id, { type: 'approved' }, { eventId: 'click-1' });
-      const tookMs = await kept(order, 2);
+      await kept(order, 2);
+      const tookMs = performance.now() - began;
 
       expect(await shared.kept(order.orderId)).toEqual(['authorisation', 'reservation']);
       expect(tookMs).toBeLessThan(PROMPT_MS);
@@ -206,8 +205,10 @@ describe.each([prompt, swept])('several processes $situation', ({ sweepEvery, is
     await full.orchestrator.submit(charge, payment(first));
     await kept(first, 1);
 
+    const began = performance.now();
     await full.orchestrator.submit(charge, payment(more));
-    const tookMs = await kept(more, 1);
+    await kept(more, 1);
+    const tookMs = performance.now() - began;
     await shared.provider.release();
 
     expect(tookMs).toBeLessThan(PROMPT_MS);

@@ -140,6 +140,8 @@ export class Timers {
     if (!this.#isListening) return this.#rise();
     const { stream } = this.#options.subjects;
     const consumer = await connection.jetstream(patience).consumers.get(stream, CONSUMER);
+    // What is handed out to nobody any more would be kept back for half a minute.
+    if (round !== this.#round) return;
     const messages = await consumer.consume({ ...pull, callback: (message) => this.#take(message) });
     if (round !== this.#round) return void (await messages.close());
     this.#messages = messages;
@@ -148,6 +150,7 @@ export class Timers {
     if (round !== this.#round) return;
     if (!isLost) throw new Error('The server refuses to hand out timers.');
     // The client would look for it again in half a minute.
+    this.#isReady = false;
     this.#begin();
   }
 

@@ -11,7 +11,7 @@ interface OutagesReportOptions extends OutagesOptions {
 export async function runOutages({ json, ...given }: OutagesReportOptions, atTheEnd: AtTheEnd): Promise<boolean> {
   const began = performance.now();
   const doing = (what: string) => say(`measure: ${Math.round((performance.now() - began) / 1000)} s, ${what}`);
-  const outages = await measureOutages(given, { doing, complain: (what) => say(`measure: ${what}`) }, atTheEnd);
+  const outages = await measureOutages(given, { doing, complain: say }, atTheEnd);
   const ok = isRight(outages);
   const summary = { summary: 'measure-outages', ok, ...outages };
   process.stdout.write(`${json ? JSON.stringify(summary) : `${told(outages)}\n\n${verdictOn(ok)}`}\n`);

@@ -1,7 +1,8 @@
 /**
- * `npm run demo`: plays every scenario against a provider in a process of its own and shows what came of it. Exit 0
- * only if all of it was right, 1 if something was wrong, 2 if the demo could not run. Whatever happens, the processes
- * it started are gone and its temporary directories removed when it ends.
+ * `npm run demo`: plays every scenario against a provider in a process of its own and shows what came of it; or, with
+ * `--cluster`, lets worker processes fulfil orders while everything around them breaks. Exit 0 only if all of it was
+ * right, 1 if something was wrong, 2 if the demo could not run. Whatever happens, the processes it started are gone and
+ * its temporary directories removed when it ends.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -13,6 +14,8 @@ import { createOrchestrator } from 'sagacity';
 import { privatePostgres, spawnProvider } from 'sagacity/testing';
 import { fulfilmentAsChain } from '../fulfilment/builder.ts';
 import { operationsAt } from '../fulfilment/operations.ts';
+import { cluster, type ClusterOptions } from './cluster/cluster.ts';
+import { clusterTable, clusterVerdict } from './cluster/table.ts';
 import { judged } from './judge.ts';
 import { startNode } from './kill.ts';
 import { scenarios } from './scenarios.ts';
@@ -21,12 +24,16 @@ import { storeIn } from './store.ts';
 import { type Line, tableOf, verdictOn } from './table.ts';
 
 const usage = `Usage: npm run demo -- [--postgres] [--json]
+       npm run demo -- --cluster [--sagas N] [--seed N] [--json]
 
-Loses replies, kills a worker, asks twice and takes back half an order, then counts the records at the provider.
+Loses replies, kills a worker, asks twice and takes back half an order, then counts the records at the provider. Or lets
+three workers fulfil orders while it kills them, empties NATS and stops PostgreSQL, and counts the records then.
 
   --json       one JSON object a line on stdout, the last {"summary":"demo",...}; progress on stderr
   --postgres   on a PostgreSQL server that it starts for itself, instead of PGlite
-  --cluster    not in this version
+  --cluster    with worker processes, and PostgreSQL and NATS servers that it starts for itself
+  --sagas N    how many orders the cluster gets, 10 or more (default 200)
+  --seed N     what chance chooses by in the cluster (default SAGACITY_SEED, or 1)
   --help       this text
 
 Exit code: 0 all right, 1 something was wrong, 2 could not run.`;
@@ -68,20 +75,29 @@ function interruption(): Promise<false> {
 interface Options {
   readonly json: boolean;
   readonly postgres: boolean;
+  /** Null: the scenarios. */
+  readonly cluster: ClusterOptions | null;
 }
 
 function readOptions(args: string[]): Options | null {
   try {
     const flag = { type: 'boolean', default: false } as const;
-    const { values } = parseArgs({ args, options: { json: flag, postgres: flag, cluster: flag, help: flag } });
+    const number = { type: 'string' } as const;
+    const { values } = parseArgs({
+      args,
+      options: { ...{ json: flag, postgres: flag, cluster: flag, help: flag }, ...{ sagas: number, seed: number } },
+    });
     if (values.help) {
       process.stdout.write(`${usage}\n`);
       return null;
     }
-    if (!values.cluster) return values;
-    complain(
-      '--cluster is not in this version: the demo runs on PGlite, or with --postgres on PostgreSQL. Leave it out.',
-    );
+    const { json, postgres, cluster, sagas = '200', seed } = values;
+    if (!cluster && (values.sagas ?? seed) !== undefined) throw new Error('--sagas and --seed go with --cluster.');
+    const given = {
+      sagas: wholeNumber('--sagas', sagas, 10),
+      seed: wholeNumber('--seed', seed ?? process.env['SAGACITY_SEED'] ?? '1', 0),
+    };
+    return { json, postgres, cluster: cluster ? given : null };
   } catch (error) {
     complain(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   }
@@ -89,7 +105,25 @@ function readOptions(args: string[]): Options | null {
   return null;
 }
 
-async function demo({ json, postgres }: Options): Promise<boolean> {
+function wholeNumber(option: string, text: string, from: number): number {
+  const value = Number(text);
+  if (text !== '' && Number.isSafeInteger(value) && value >= from && value <= 1_000_000) return value;
+  throw new Error(`${option} is "${text}", and must be a whole number from ${from} to 1000000.`);
+}
+
+async function demo({ json, postgres, cluster: given }: Options): Promise<boolean> {
+  return given === null ? await playScenarios({ json, postgres }) : await runCluster(given, json);
+}
+
+async function runCluster(given: ClusterOptions, json: boolean): Promise<boolean> {
+  const summary = await cluster(given, { progress, complain, atTheEnd: (step) => undo.push(step) });
+  if (interruptedBy !== null) return false;
+  if (json) print(summary);
+  else process.stdout.write(`${clusterTable(summary, inColour())}\n\n${clusterVerdict(summary)}\n`);
+  return summary.ok;
+}
+
+async function playScenarios({ json, postgres }: Pick<Options, 'json' | 'postgres'>): Promise<boolean> {
   const began = performance.now();
   const root = await mkdtemp(join(tmpdir(), 'sagacity-demo-'));
   undo.push(() => rm(root, { recursive: true, force: true }));
@@ -172,7 +206,7 @@ function print(line: object): void {
 }
 
 function progress(what: string): void {
-  process.stderr.write(`demo: ${what}\n`);
+  if (interruptedBy === null) process.stderr.write(`demo: ${what}\n`);
 }
 
 function complain(what: string): void {

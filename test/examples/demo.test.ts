@@ -55,16 +55,6 @@ describe('the demo, asked for lines of JSON', () => {
 });
 
 describe('the demo, asked for what it cannot do', () => {
-  test('says in one line that --cluster is not there, and prints no result', async () => {
-    const ran = await runExample(demo, ['--cluster']);
-
-    expect(ran).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/^--cluster is not in this version: .+\n$/),
-    });
-  });
-
   test('passes on why there is no PostgreSQL, prints no result, and leaves nothing', async () => {
     vi.stubEnv('SAGACITY_TEST_POSTGRES', 'elsewhere');
 

@@ -1,6 +1,6 @@
 /**
- * What the library logs that no outage explains. Errors of its own are told of the surroundings; any other, such as a
- * statement that was refused, is a fault.
+ * What the library logs that no outage explains. Errors of its own are told of the surroundings, as those of the NATS
+ * client are; any other, such as a statement that was refused, is a fault.
  */
 
 import { isSagacityError, type Logger } from 'sagacity';
@@ -9,7 +9,8 @@ import { isSagacityError, type Logger } from 'sagacity';
 export function loggerOfFaults(tell: (what: string) => void): Logger {
   const listen = (facts: object, message: string) => {
     const error: unknown = 'error' in facts ? facts.error : null;
-    if (error instanceof Error && !isSagacityError(error)) tell(`${message}: ${error.message}`);
+    if (error instanceof Error && !isSagacityError(error) && error.name !== 'NatsError')
+      tell(`${message}: ${error.message}`);
   };
   return {
     ...{ debug: listen, info: listen, warn: listen },

@@ -146,12 +146,9 @@ export class Timers {
     if (round !== this.#round) return void (await messages.close());
     this.#messages = messages;
     this.#rise();
-    const isLost = await lost(messages);
-    if (round !== this.#round) return;
-    if (!isLost) throw new Error('The server refuses to hand out timers.');
-    // The client would look for it again in half a minute.
-    this.#isReady = false;
-    this.#begin();
+    await lost(messages);
+    // Not at once: the server may not be done with what somebody deletes, and would delete what is created anew.
+    if (round === this.#round) throw new Error('The server hands out no timers any more.');
   }
 
   #rise(): void {
@@ -218,10 +215,9 @@ const lostTheirs: ReadonlySet<string> = new Set([
   'no_responders',
 ]);
 
-/** True when what the messages come from is gone; false when they have ended. */
-async function lost(messages: ConsumerMessages): Promise<boolean> {
-  for await (const { type } of await messages.status()) if (lostTheirs.has(type)) return true;
-  return false;
+/** Resolves when the messages have ended, or what they come from is gone: the client would look for it for half a minute. */
+async function lost(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of await messages.status()) if (lostTheirs.has(type)) return;
 }
 
 /** JetStream answers that there is no such stream or consumer. */

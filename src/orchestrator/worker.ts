@@ -157,7 +157,9 @@ export class Worker {
 
   #beatLater(): void {
     if (this.#stopped) return;
-    this.#cancel = this.#clock.after(this.#heartbeat.everyMs, () => {
+    // One that was missed has used up time in which the worker still counts as alive.
+    const everyMs = this.#missed ? Math.min(MISSED_AGAIN_MS, this.#heartbeat.everyMs) : this.#heartbeat.everyMs;
+    this.#cancel = this.#clock.after(everyMs, () => {
       void this.#beat().finally(() => this.#beatLater());
     });
   }
@@ -185,6 +187,9 @@ export class Worker {
     }
   }
 }
+
+/** A renewal that did not reach the store is tried again after this pause. */
+const MISSED_AGAIN_MS = 500;
 
 /** Before the first worker is enlisted. */
 const nowhere: Timeline = { id: '', changedAt: null };

@@ -328,6 +328,31 @@ describe('a person who goes on changing a decision', () => {
   });
 });
 
+describe('a worker two of whose heartbeats fell into an outage', () => {
+  test('is heard again as soon as that is over, and goes on beginning things', async () => {
+    let isAway = false;
+    const store = overlay(memory, {
+      async renew(...given) {
+        if (isAway) throw storeUnavailable('No connection.', 'Try again.');
+        return await memory.renew(...given);
+      },
+    });
+    const definition = charging();
+    const orchestrator = orchestrating(definition, store);
+    await orchestrator.start();
+
+    await clock.advance('4s');
+    isAway = true;
+    await clock.advance('7s');
+    isAway = false;
+    await clock.advance('2s');
+    await orchestrator.submit(definition, { orderId: 'order-17', amount: 5 });
+    await clock.advance(0);
+
+    expect(effects).toEqual([{ orderId: 'order-17', amount: 5 }]);
+  });
+});
+
 describe('a worker that gives up its id while its heartbeat is on its way', () => {
   test('goes on under one other id, and keeps what it takes up under that', async () => {
     const definition = charging();

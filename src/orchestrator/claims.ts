@@ -37,7 +37,7 @@ const CLAIM_SHARE = 0.25;
 export class Claims {
   readonly #around: Claiming;
   #isClaiming = false;
-  /** Claimed, and it has no permit yet and no place in line. */
+  /** Claimed or asked for, and it has no permit yet and no place in line. */
   #arriving = 0;
   /** There was more than there was room for when it was last asked, or it could not be asked. */
   #moreIsDue = false;
@@ -116,8 +116,15 @@ export class Claims {
   }
 
   /** Claims this one, due or not, unless somebody living has it; how many that were. */
-  one(sought: Sought): Promise<number> {
-    return this.#claim(1, sought);
+  async one(sought: Sought): Promise<number> {
+    // Many may be asked for at once: what is on its way takes room until it is known whether it comes.
+    this.#arriving += 1;
+    try {
+      return await this.#claim(1, sought);
+    } finally {
+      this.#arriving -= 1;
+      this.more();
+    }
   }
 
   /** How many were claimed. Sagas and operations that stand alone go first by turns, so that none waits for the others. */

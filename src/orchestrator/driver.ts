@@ -158,14 +158,16 @@ export class Driver {
   }
 
   /**
-   * What it holds and is due later, and in how long. Given up, each is nobody's until then; but a saga is due at once.
+   * A wake for each that it holds and that is due later, and in how long. Retired from, it is nobody's until then, under
+   * the next generation; but a saga is due at once.
    */
-  dueLater(): readonly { readonly ref: OperationRef; readonly waitMs: number }[] {
-    return [...this.#held.values()].flatMap(({ aggregate, told }) => {
+  dueLater(): readonly { readonly wake: Wake; readonly waitMs: number }[] {
+    return [...this.#held.values()].flatMap(({ aggregate, generation, told }) => {
       const waits = [...aggregate.members.values()].map(({ dueAt }) => (dueAt ?? 0) - this.#storeNow(told));
       const later = waits.filter((waitMs) => waitMs > 0);
       if (aggregate.kind === 'saga' || later.length === 0) return [];
-      return [{ ref: aggregate.ref, waitMs: Math.min(...later) }];
+      const { tenant, id: operationId } = aggregate.ref;
+      return [{ wake: { tenant, operationId, generation: generation + 1 }, waitMs: Math.min(...later) }];
     });
   }
 
@@ -333,14 +335,14 @@ export class Driver {
       if (stored !== null && stored.handovers.length > 0) await this.#applyHandovers(held, stored);
     };
     // Given back meanwhile: then whoever is free claims it, at once and not with the next sweep.
-    this.#enqueue(held, apply, () => this.#wake(ref, 0, 0, 'anybodys'));
+    this.#enqueue(held, apply, () => this.#wake(ref, null, 0, 'anybodys'));
     return true;
   }
 
   /** The time an aggregate waited for has come, or something was said about it. False: it is not held here. */
   woken(wake: Wake): boolean {
     const ref = { tenant: wake.tenant, id: wake.operationId };
-    if (wake.generation === 0) return this.attend(ref);
+    if (wake.generation === null) return this.attend(ref);
     const held = this.#held.get(keyOf(ref));
     if (held === undefined) return false;
     if (held.generation === wake.generation) this.#enqueue(held, () => this.#goOn(held));
@@ -697,7 +699,7 @@ export class Driver {
   async deliver<Answer>(ref: OperationRef, write: () => Promise<Answer>, giveUpAt: number): Promise<Answer> {
     const { clock } = this.#around;
     const answer = await repeated(clock, () => this.#closed || clock.monotonic() >= giveUpAt, write);
-    if (!this.attend(ref)) this.#wake(ref, 0, 0, 'anybodys');
+    if (!this.attend(ref)) this.#wake(ref, null, 0, 'anybodys');
     return answer;
   }
 
@@ -892,7 +894,7 @@ export class Driver {
     return this.#lastTold;
   }
 
-  #wake(ref: OperationRef, generation: number, delayMs: number, whose: 'mine' | 'anybodys' = 'mine'): void {
+  #wake(ref: OperationRef, generation: number | null, delayMs: number, whose: 'mine' | 'anybodys' = 'mine'): void {
     if (this.#draining) return;
     this.#around.waker.wake({ tenant: ref.tenant, operationId: ref.id, generation }, delayMs, whose);
   }

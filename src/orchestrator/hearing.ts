@@ -33,7 +33,7 @@ export class Hearing {
     const { driver, waker } = this.#around;
     const ref = { tenant: wake.tenant, id: wake.operationId };
     if (!this.#around.isWorking() || driver.woken(wake) || !this.#mayClaim) return;
-    if (wake.generation === 0) {
+    if (wake.generation === null) {
       // What was said is heard whether there is room or not. Somebody else holds it otherwise, perhaps elsewhere.
       if ((await this.#claim(ref)) !== 1) waker.tell?.({ kind: 'said', ref });
       return;

@@ -507,10 +507,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   /** What this process held is anybody's: what is due is looked for at once, and the rest is waited for elsewhere. */
   function leave(later: ReturnType<Driver['dueLater']>): void {
     waker.tell?.({ kind: 'freed' });
-    for (const { ref, waitMs } of later) {
-      // It has another generation than the one under which it was held here.
-      waker.wake({ tenant: ref.tenant, operationId: ref.id, generation: 0 }, waitMs, 'anybodys');
-    }
+    for (const { wake, waitMs } of later) waker.wake(wake, waitMs, 'anybodys');
   }
 
   /** True if `work` ended in time. */

@@ -41,8 +41,8 @@ export interface Store {
   /** Marks dead every worker whose last renewal is older than `timeoutMs`, or (`'others'`) all but `worker`. */
   bury(worker: string, which: 'others' | { readonly timeoutMs: number }): Promise<number>;
   /**
-   * Marks the worker dead and releases what it still owns: due when it was due, and at once if it was under way, as each
-   * saga is that it owns.
+   * Marks the worker dead and releases what it still owns, under the next generation: due when it was due, and at once if
+   * it was under way, as each saga is that it owns.
    */
   retire(worker: string): Promise<void>;
 

@@ -13,10 +13,10 @@ export interface Wake {
   readonly tenant: string;
   readonly operationId: string;
   /**
-   * Generation of the claim the wake was armed under; who holds it under another one ignores the wake. 0: of none,
-   * something was said about it or it has just come up.
+   * That it had when the wake was armed: under another one it has a wake of its own, and this one is ignored. Null:
+   * whatever it has, because something was said about it.
    */
-  readonly generation: number;
+  readonly generation: number | null;
 }
 
 /** What is told to other processes. */

@@ -292,7 +292,7 @@ export function wakerSuite(
       const idle = await silent(ledger);
       const ref = refTo('op-1');
 
-      idle.wake({ tenant: ref.tenant, operationId: ref.id, generation: 0 }, 0, 'anybodys');
+      idle.wake({ tenant: ref.tenant, operationId: ref.id, generation: null }, 0, 'anybodys');
       await until(() => processes.every(({ news }) => news.length > 0), 'all to be told');
       await until(() => processes.flatMap(({ news }) => news).length === 3, 'one to be asked to take it');
 

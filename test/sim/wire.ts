@@ -71,7 +71,7 @@ export class Wire {
     const { tenant, operationId: id } = this.#forged({
       tenant: news.ref.tenant,
       operationId: news.ref.id,
-      generation: 0,
+      generation: null,
     });
     this.#carry(() => this.#hear(from, { kind: chance.oneOf(['said', 'due']), ref: { tenant, id } }));
   }
@@ -141,8 +141,8 @@ export class Wire {
     return chance.oneOf<Wake>([
       { ...wake, operationId: 'op_nobody' },
       { ...wake, tenant: other.tenant === 'north' ? 'south' : 'north' },
-      { ...other, generation: wake.generation + 1 },
-      { ...other, generation: 0 },
+      { ...other, generation: (wake.generation ?? 0) + 1 },
+      { ...other, generation: null },
       other,
     ]);
   }

@@ -141,7 +141,14 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
     wake(wake, delayMs, whose = 'anybodys') {
       const isWorker = hears !== null;
       if (!isWorker && delayMs <= 0) return announce(refOf(wake));
-      if (delayMs <= 0 || whose === 'mine' || open === null || !open.timers.isReady || open.link.up === null)
+      if (
+        delayMs <= 0 ||
+        whose === 'mine' ||
+        wake.generation === null ||
+        open === null ||
+        !open.timers.isReady ||
+        open.link.up === null
+      )
         return here.wake(wake, delayMs);
       const askedAt = clock.monotonic();
       open.timers.ask(wake, delayMs).catch(() => here.wake(wake, delayMs - (clock.monotonic() - askedAt)));

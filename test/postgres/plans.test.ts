@@ -82,9 +82,10 @@ function nameOf(sent: Sent): string {
 
 /** What a connection that keeps is told. */
 function execute(sent: Sent): string {
-  const values = sent.values.map((value) =>
-    typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`,
-  );
+  const values = sent.values.map((value) => {
+    if (value === null) return 'null';
+    return typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`;
+  });
   return `execute ${nameOf(sent)}${values.length === 0 ? '' : `(${values.join(', ')})`}`;
 }
 

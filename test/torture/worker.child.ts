@@ -26,6 +26,8 @@ const verbs: { readonly [Name in Verb]: (...args: Parameters<Verbs[Name]>) => Pr
     store ??= notingReadBacks(postgresStore({ url, deadlineMs: storeDeadlineMs }), () => say({ says: 'read-back' }));
     orchestrator ??= createOrchestrator({
       ...{ store, definitions: Object.values(shop), tenant: 'shop-1', concurrency: 6, sweepEvery: '200ms', logger },
+      // Below that, so that what is due is claimed in turn now and then.
+      perTenant: { concurrency: 4 },
       heartbeat: { every: '500ms', timeout: '3s' },
     });
     await orchestrator.start();

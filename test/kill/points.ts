@@ -36,7 +36,7 @@ const turns: readonly StatementName[] = ['turn', 'saga-turn'];
 const statements: Readonly<Record<Durable, readonly StatementName[]>> = {
   ...{ birth: turns, start: turns, end: turns, 'look-up': turns, word: turns, step: turns, inverse: turns },
   ...{ ending: turns, move: turns },
-  claim: ['claim-due', 'claim-one', 'claim-sagas-due', 'claim-saga'],
+  claim: ['claim-due', 'claim-in-turn', 'claim-one', 'claim-sagas-due', 'claim-sagas-in-turn', 'claim-saga'],
   'hand-over': ['hand-over'],
   ...{ enlist: ['enlist'], renew: ['renew'], retire: ['retire'], bury: ['bury'] },
 };

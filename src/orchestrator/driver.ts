@@ -261,6 +261,11 @@ export class Driver {
         else if (made.waitMs === 0) this.#around.onBacklog(ref);
         return { created: true };
       }
+      if (this.#held.has(keyOf(ref))) {
+        // The reply took so long that its worker was over meanwhile, and this process has taken it up anew.
+        hand.close([]);
+        return { created: true };
+      }
       const aggregate = made.after(receipt, turn.turn);
       const held = this.#hold({ worker: recordedBy, generation: 1, timeline, aggregate, told });
       this.#performAll(held, made.starts, stamp, hand);

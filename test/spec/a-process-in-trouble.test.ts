@@ -328,6 +328,50 @@ describe('a person who goes on changing a decision', () => {
   });
 });
 
+describe('a birth whose reply comes when its worker is over, and another one of the same process has taken it up', () => {
+  test('does not take the operation out of the hands of that', async () => {
+    let isOver = false;
+    let [tellBirth, tellEnd] = [() => {}, () => {}];
+    const ofBirth = new Promise<void>((resolve) => (tellBirth = resolve));
+    const ofEnd = new Promise<void>((resolve) => (tellEnd = resolve));
+    let isEndWritten = false;
+    const store = overlay(memory, {
+      async renew(...given) {
+        return !isOver && (await memory.renew(...given));
+      },
+      async turn(turn) {
+        const receipt = await memory.turn(turn);
+        if (turn.birth !== null) await ofBirth;
+        if (turn.records.some(({ kind }) => kind === 'end') && !isEndWritten) {
+          isEndWritten = true;
+          await ofEnd;
+        }
+        return receipt;
+      },
+    });
+    const definition = charging();
+    const orchestrator = orchestrating(definition, store);
+    await orchestrator.start();
+    const submitting = orchestrator.submit(definition, { orderId: 'order-17', amount: 5 });
+    await clock.advance('1s');
+    isOver = true;
+    await clock.advance('5s');
+    isOver = false;
+    await clock.advance('2s');
+    const whileItWaits = { isEndWritten, sent: effects.length };
+
+    tellBirth();
+    await submitting;
+    await clock.advance(0);
+    tellEnd();
+    await clock.advance('1m');
+
+    expect(whileItWaits).toEqual({ isEndWritten: true, sent: 0 });
+    expect(await states('order-17')).toEqual(['succeeded']);
+    expect(effects).toEqual([{ orderId: 'order-17', amount: 5 }]);
+  });
+});
+
 describe('a worker two of whose heartbeats fell into an outage', () => {
   test('is heard again as soon as that is over, and goes on beginning things', async () => {
     let isAway = false;

@@ -195,8 +195,10 @@ export class Caller {
           this.#course.violated('G3', `${this.subject} was accepted with another amount`);
       },
       (error: unknown) => {
+        // A fail-over took the order with it, and another one has what it wants.
+        const isLost = this.#watch.failovers > 0 && isSagacityError(error, 'RESOURCE_LOCKED');
         if (isSagacityError(error, 'IDEMPOTENCY_CONFLICT')) this.#course.tally.met('submission: conflict');
-        else if (!isExpected(error) && !this.#isOfDefinition(error)) {
+        else if (!isLost && !isExpected(error) && !this.#isOfDefinition(error)) {
           this.#course.violated('submit', messageOf(error));
         }
       },

@@ -33,6 +33,8 @@ export async function bundled(program = workers): Promise<Bundle> {
       outfile: path,
       ...{ bundle: true, platform: 'node', format: 'esm', sourcemap: 'inline', logLevel: 'silent' },
       conditions: ['sagacity-source'],
+      // The client of NATS is no module of the language, and asks for those of Node in its own way.
+      banner: { js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);" },
       // Loaded on use, and not used.
       external: ['@electric-sql/pglite', 'pg'],
       plugins: [

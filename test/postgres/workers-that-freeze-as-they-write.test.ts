@@ -159,7 +159,7 @@ interface Case {
   /** What the other one has to do beside what is there. */
   readonly meanwhile?: (heir: Heir) => Promise<unknown>;
   /** What the worker says when it has gone on. */
-  readonly then?: Word;
+  readonly says?: Word;
   /** What the history of the charge tells at the end. */
   readonly history: readonly string[];
   /** How many requests the other one sends to charge. */
@@ -170,7 +170,7 @@ const cases: readonly Case[] = [
   {
     write: 'birth',
     meanwhile: ({ orchestrator, charge }) => orchestrator.submit(charge, order),
-    ...{ then: 'submitted: replayed', history: byEnd, sentByOther: 1 },
+    ...{ says: 'submitted: replayed', history: byEnd, sentByOther: 1 },
   },
   {
     write: 'start',
@@ -194,7 +194,7 @@ const cases: readonly Case[] = [
 
 describe('a worker that is frozen while a write of its is on its way to the database', () => {
   test.each(cases)('finds it refused, and there is one effect: $write', { timeout }, async (its) => {
-    const { write, given = async () => {}, meanwhile, then, history, sentByOther, ...task } = its;
+    const { write, given = async () => {}, meanwhile, says, history, sentByOther, ...task } = its;
     await given();
     const frozen = work({ ...task, freezes: write });
     await frozenInTheMidst(frozen, write);
@@ -209,7 +209,7 @@ describe('a worker that is frozen while a write of its is on its way to the data
     await shared.provider.release();
 
     expect(after).toEqual(before);
-    if (then !== undefined) await frozen.said(then);
+    if (says !== undefined) await frozen.said(says);
     expect(await historyOf(chargeId, history.at(-1))).toEqual(history);
     expect(await shared.charged()).toEqual([orderId]);
     expect(await shared.sentKeys()).toHaveLength(1);

@@ -84,7 +84,8 @@ function nameOf(sent: Sent): string {
 function execute(sent: Sent): string {
   const values = sent.values.map((value) => {
     if (value === null) return 'null';
-    return typeof value === 'number' ? value : `'${String(value).replaceAll("'", "''")}'`;
+    // What is sent are texts and numbers.
+    return typeof value === 'number' ? value : `'${(value as string).replaceAll("'", "''")}'`;
   });
   return `execute ${nameOf(sent)}${values.length === 0 ? '' : `(${values.join(', ')})`}`;
 }

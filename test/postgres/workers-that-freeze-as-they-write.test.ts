@@ -242,6 +242,8 @@ describe('a worker that is frozen while a write of its is on its way to the data
     await frozenInTheMidst(frozen, 'claim');
     const other = await takenOverAndLeft();
     await shared.accept(charge, [{ orderId: 'order-18', amount: 5 }]);
+    // For its claim it is as late as it was when that was prepared.
+    await shared.sql`update sagacity.operation set due_at = now() - interval '1 minute' where key = 'order-18'`;
     const before = await everyRow();
 
     network.release();

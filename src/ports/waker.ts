@@ -31,8 +31,6 @@ export type News =
   | { readonly kind: 'changed'; readonly ref: OperationRef; readonly rests: boolean };
 
 export interface Waker {
-  /** What people call it: `local`, `nats`. */
-  readonly name?: string;
   /**
    * Gets ready to tell, without waiting for whom it needs for that. `ledger` names the database that it is about: what
    * is said about one is never heard where another one is meant. Left out by a waker that needs none of it.

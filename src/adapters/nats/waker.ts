@@ -116,8 +116,6 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
   }
 
   return {
-    name: 'nats',
-
     open(ledger, logger = silentLogger) {
       if (open !== null) return;
       const subjects = subjectsOf(ledger);

@@ -22,6 +22,11 @@ export function assertKeyText(name: string, value: unknown, maxLength: number): 
   if (complaint !== undefined) throw inputInvalid(`The ${name} ${complaint}`, { name });
 }
 
+/** Whether {@link assertKeyText} lets it pass. */
+export function isKeyText(value: unknown, maxLength: number): value is string {
+  return complaintAbout(value, maxLength) === undefined;
+}
+
 /** Throws INPUT_INVALID when texts that name one thing together are longer than `maxBytes` in UTF-8. */
 export function assertTogether(texts: Readonly<Record<string, string>>, maxBytes: number): void {
   const bytes = new TextEncoder().encode(Object.values(texts).join('')).length;

@@ -16,6 +16,7 @@ import type { CheckupFinding } from '../domain/checkup.ts';
 import type { Json } from '../domain/json.ts';
 import type { OperationState } from '../domain/operation-state.ts';
 import type { SagaState } from '../domain/saga-state.ts';
+import { isKeyText, KEY_LENGTH_MAX } from '../domain/text.ts';
 import type { Clock } from './clock.ts';
 
 export interface Store {
@@ -202,6 +203,18 @@ export interface Sought extends OperationRef {
 /** An operation as the key of a map: no two of different tenants or ids share one. */
 export function keyOf({ tenant, id }: OperationRef): string {
   return JSON.stringify([tenant, id]);
+}
+
+/** What `keyOf` made a key of, whoever sent that; null: it is none. */
+export function refOf(key: string): OperationRef | null {
+  try {
+    const parts: unknown = JSON.parse(key);
+    if (!Array.isArray(parts) || parts.length !== 2) return null;
+    const [tenant, id]: readonly unknown[] = parts;
+    return isKeyText(tenant, KEY_LENGTH_MAX) && isKeyText(id, KEY_LENGTH_MAX) ? { tenant, id } : null;
+  } catch {
+    return null;
+  }
 }
 
 export interface Identity {

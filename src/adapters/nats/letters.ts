@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto';
-import { isWellFormed, KEY_LENGTH_MAX } from '../../domain/text.ts';
-import { keyOf, type OperationRef } from '../../ports/store.ts';
+import { isKeyText, KEY_LENGTH_MAX } from '../../domain/text.ts';
+import { keyOf, type OperationRef, refOf } from '../../ports/store.ts';
 import type { Wake } from '../../ports/waker.ts';
 
 /** The subjects of one database. Those of another one never meet them. */
@@ -41,16 +41,10 @@ export interface TimerLetter {
 /** Longer than any tenant and id can make a letter; what is longer is not looked into. */
 const LETTER_BYTES_MAX = 8_192;
 
-export function refLetter({ tenant, id }: OperationRef): string {
-  return JSON.stringify([tenant, id]);
-}
-
 /** Null: it is none, whoever sent it. */
 export function refIn(letter: Uint8Array): OperationRef | null {
-  const parts = partsOf(letter);
-  if (parts?.length !== 2) return null;
-  const [tenant, id] = parts;
-  return isName(tenant) && isName(id) ? { tenant, id } : null;
+  const text = textIn(letter);
+  return text === null ? null : refOf(text);
 }
 
 /** What is told of a change: it rests now, or moves on. */
@@ -73,26 +67,29 @@ export function timerIn(letter: Uint8Array): TimerLetter | null {
   const parts = partsOf(letter);
   if (parts?.length !== 4) return null;
   const [tenant, operationId, generation, delayMs] = parts;
-  if (!isName(tenant) || !isName(operationId) || !isAmount(delayMs)) return null;
-  if (!isAmount(generation) || !Number.isSafeInteger(generation)) return null;
+  if (!isKeyText(tenant, KEY_LENGTH_MAX) || !isKeyText(operationId, KEY_LENGTH_MAX)) return null;
+  if (!isAmount(delayMs) || !isAmount(generation) || !Number.isSafeInteger(generation)) return null;
   return { wake: { tenant, operationId, generation }, delayMs };
 }
 
 const letters = new TextDecoder('utf-8', { fatal: true });
 
-function partsOf(letter: Uint8Array): readonly unknown[] | null {
+function textIn(letter: Uint8Array): string | null {
   if (letter.length > LETTER_BYTES_MAX) return null;
   try {
-    const parts: unknown = JSON.parse(letters.decode(letter));
-    return Array.isArray(parts) ? parts : null;
+    return letters.decode(letter);
   } catch {
     return null;
   }
 }
 
-function isName(given: unknown): given is string {
-  if (typeof given !== 'string' || given === '' || given.length > KEY_LENGTH_MAX) return false;
-  return isWellFormed(given) && !given.includes('\0');
+function partsOf(letter: Uint8Array): readonly unknown[] | null {
+  try {
+    const parts: unknown = JSON.parse(textIn(letter) ?? '');
+    return Array.isArray(parts) ? parts : null;
+  } catch {
+    return null;
+  }
 }
 
 function isAmount(given: unknown): given is number {

@@ -7,12 +7,12 @@
 import type { ConnectionOptions, NatsConnection, Subscription } from 'nats';
 import { definitionInvalid } from '../../domain/errors.ts';
 import { type Logger, silentLogger } from '../../ports/logger.ts';
-import type { OperationRef } from '../../ports/store.ts';
+import { keyOf, type OperationRef } from '../../ports/store.ts';
 import type { News, Told, Wake, Waker } from '../../ports/waker.ts';
 import { systemClock } from '../local/clock.ts';
 import { localWaker } from '../local/waker.ts';
 import { examineNats } from './examination.ts';
-import { changeIn, changeLetter, refIn, refLetter, type Subjects, subjectsOf } from './letters.ts';
+import { changeIn, changeLetter, refIn, type Subjects, subjectsOf } from './letters.ts';
 import { Link, type Source } from './link.ts';
 import { Timers } from './timers.ts';
 
@@ -106,7 +106,7 @@ export function natsWaker({ replicas = 1, ...options }: NatsWakerOptions): NatsW
     const { subjects } = open;
     if (news.kind === 'freed') return publish(subjects.freed);
     if (news.kind === 'changed') return publish(subjects.changed(news.ref), changeLetter(news.rests));
-    publish(subjects[news.kind], refLetter(news.ref));
+    publish(subjects[news.kind], keyOf(news.ref));
   }
 
   /** For a process that takes nothing itself: whoever holds it attends to it, and if nobody does, one takes it. */

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { CancelTimer, Clock } from '../../ports/clock.ts';
-import type { OperationRef } from '../../ports/store.ts';
+import { keyOf, type OperationRef, refOf } from '../../ports/store.ts';
 import { type Client, clientFor, type Route } from './client.ts';
 import { inTime } from './deadline.ts';
 
@@ -20,8 +20,8 @@ export function channelOf(schema: string): string {
 }
 
 /** Announces it with the commit of the transaction in which this is evaluated. */
-export function announcement(channel: string, { tenant, id }: OperationRef): SQL {
-  return sql`pg_notify(${channel}::text, ${JSON.stringify([tenant, id])}::text)`;
+export function announcement(channel: string, ref: OperationRef): SQL {
+  return sql`pg_notify(${channel}::text, ${keyOf(ref)}::text)`;
 }
 
 /** Hears what is announced, from now on, until what it returns is called. */
@@ -52,7 +52,8 @@ export function hearAnnouncements(
     );
     client = listening;
     const heard = (announced: string) => {
-      const ref = refIn(announced);
+      // Anybody who may connect may announce.
+      const ref = refOf(announced);
       if (ref !== null && !isOver) onAnnounced(ref);
     };
     inTime(
@@ -72,16 +73,4 @@ export function hearAnnouncements(
     cancelRetry();
     client?.end(new Error('Nobody listens any more.'));
   };
-}
-
-/** Anybody who may connect may announce: what is no reference is none. */
-function refIn(announced: string): OperationRef | null {
-  try {
-    const given: unknown = JSON.parse(announced);
-    if (!Array.isArray(given) || given.length !== 2) return null;
-    const [tenant, id]: readonly unknown[] = given;
-    return typeof tenant === 'string' && typeof id === 'string' ? { tenant, id } : null;
-  } catch {
-    return null;
-  }
 }

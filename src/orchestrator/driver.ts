@@ -477,7 +477,7 @@ export class Driver {
    * it is due: the clock of this process, which has measured since it last heard of that, may be fast.
    */
   async #fire(held: Held, { name, generation, dueAt }: Timer): Promise<void> {
-    const { store, clock } = this.#around;
+    const { store } = this.#around;
     let stored: AnyRow | null;
     try {
       stored = await held.aggregate.read(store);
@@ -490,7 +490,7 @@ export class Driver {
     if (said !== null && (await this.#hear(held, said))) return await this.#goOnAfterWords(held);
     if (held.dropped) return;
     if (stored !== null && stored.now < dueAt) {
-      held.told = { ...held.told, now: stored.now, heardAt: stampNow(clock) };
+      held.told = this.#toldBy({ revision: held.told.revision, now: stored.now });
       return this.#wake(held.aggregate.ref, held.generation, dueAt - stored.now);
     }
     await this.#write(held, { type: 'timer', name, generation });

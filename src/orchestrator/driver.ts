@@ -146,7 +146,7 @@ export class Driver {
     while (this.#running.size > 0) await Promise.allSettled([...this.#running]);
   }
 
-  /** How many attempts and look-ups are on their way, or wait for a slot to be. */
+  /** How many attempts and look-ups are on their way, or wait for a permit to be. */
   get inFlight(): number {
     return this.#signals.size;
   }
@@ -196,7 +196,7 @@ export class Driver {
     return submitting;
   }
 
-  /** Creates it in the caller's transaction; it begins when a sweep finds it there after the commit. */
+  /** Creates it in the caller's transaction; it begins when a sweep, or whoever hears of the commit, finds it there. */
   async submitWithin(newborn: Newborn, inside: StoreInTransaction): Promise<Met> {
     const made = newborn.born(this.#momentOfBirth(emptyHand));
     const turn = made.turn({ turn: this.#around.random.id(), owner: null, generation: 0, timeline: '', lostForMs: 0 });

@@ -20,7 +20,7 @@ export interface Health {
   readonly store: { readonly name: string; readonly answers: boolean };
   /** `isConnected`: whether wakes of other processes get through; null: this waker knows of none. Sweeps do without. */
   readonly waker: { readonly isConnected: boolean | null };
-  /** Attempts and look-ups on their way, or waiting for a slot to be: what a stop waits for. */
+  /** Attempts and look-ups on their way, or waiting for a permit to be: what a stop waits for. */
   readonly inFlight: number;
   readonly slots: { readonly taken: number; readonly size: number };
   /** Why it is not ready, or not live; null: it is both. */

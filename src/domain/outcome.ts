@@ -14,6 +14,8 @@ export interface Succeeded<Output> {
 export interface Failed<Code extends string> {
   readonly type: 'failed';
   readonly code: Code;
+  /** The provider gives this answer to every send under the key: what it says of this one it says of all of them. */
+  readonly speaksFor?: 'key';
 }
 
 /** Proven not to have happened, and worth another attempt. `sent: false` when it never left this process. */
@@ -21,12 +23,20 @@ export interface NotApplied {
   readonly type: 'not-applied';
   readonly reason: string;
   readonly sent?: false;
+  /** The provider asks for at least this pause before the next attempt. */
+  readonly retryAfterMs?: number;
+  /** Nothing changes by itself soon: the next attempt is made after the longest pause that the definition allows. */
+  readonly longestPause?: true;
 }
 
 /** Nobody knows: it may have happened. It is looked up or handed to a person, never assumed. */
 export interface Unknown {
   readonly type: 'unknown';
   readonly reason: string;
+  /** Another send under the same key could do it a second time, or would teach nothing: a look-up comes first. */
+  readonly sendAgain?: 'ask-first';
+  /** The provider asks for at least this pause before it is sent again. */
+  readonly retryAfterMs?: number;
 }
 
 export type Outcome<Output = unknown, Code extends string = string> =

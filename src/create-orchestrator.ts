@@ -7,6 +7,7 @@ import { localWaker } from './adapters/local/waker.ts';
 import { type Duration, milliseconds } from './domain/duration.ts';
 import { definitionInvalid } from './domain/errors.ts';
 import { directCaller } from './ports/caller.ts';
+import { httpSender } from './providers/http-sender.ts';
 import { orchestrate, type Orchestrator, type OrchestratorOptions, type Ports } from './orchestrator/orchestrator.ts';
 
 /** The ports may be given for tests, where time moves by hand; each has a default. */
@@ -39,6 +40,7 @@ export function createOrchestrator(options: CreateOptions): Orchestrator {
     random: options.random ?? systemRandom(),
     caller: options.caller ?? directCaller,
     waker: options.waker ?? localWaker(clock),
+    sender: options.sender ?? httpSender(clock, options.providers ?? {}),
   });
   const within = milliseconds(options.stopWithin ?? '10s', 'stopWithin');
   return options.stopOn === undefined ? orchestrator : stoppingOn(checked(options.stopOn), within, orchestrator);

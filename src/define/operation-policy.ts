@@ -66,6 +66,7 @@ export function policyOf(action: string, options: PolicyOptions): Policy {
     sendWithinMs: lasting(options.sendWithin ?? '5s', 'sendWithin'),
     retry: retryOf(action, options.retry ?? {}),
     inverse: false,
+    contract: null,
   };
   refuseForgottenKey(action, policy);
   return Object.freeze(policy);

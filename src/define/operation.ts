@@ -7,6 +7,7 @@
 import type { Duration } from '../domain/duration.ts';
 import type { Failed, Finding, Outcome, Succeeded } from '../domain/outcome.ts';
 import type { Policy } from '../domain/policy.ts';
+import type { AttemptHttp, LookupHttp } from './http.ts';
 import { madeBy } from './made-at.ts';
 import { hasType, refuseBadAction, refuseBadOptions } from './operation-options.ts';
 import { type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';
@@ -25,6 +26,8 @@ export interface AttemptContext<Input> {
    * be sent after that: give it to the client, and switch the client's own retries off.
    */
   readonly abortSignal: AbortSignal;
+  /** Sends it once, under its key, and tells by evidence what came of it. */
+  readonly http: AttemptHttp;
 }
 
 /** What a look-up gets. */
@@ -32,6 +35,7 @@ export interface LookupContext<Input> {
   readonly input: Input;
   readonly idempotencyKey: string;
   readonly abortSignal: AbortSignal;
+  readonly http: LookupHttp;
 }
 
 type Awaitable<T> = T | PromiseLike<T>;

@@ -6,6 +6,7 @@
 
 import { type History, proofOf } from './attempt.ts';
 import { backoffMs, type Retry } from './backoff.ts';
+import type { Contract } from './contract.ts';
 import type { EscalationReason } from './operation-state.ts';
 
 /** What a definition said about its provider, in milliseconds; pinned into the operation when it is submitted. */
@@ -20,6 +21,8 @@ export interface Policy {
   readonly retry: Retry;
   /** The operation undoes another one: it never gives up by itself, it escalates. */
   readonly inverse: boolean;
+  /** What is known of its provider's keys and replies; null: nothing more than is said above. */
+  readonly contract: Contract | null;
 }
 
 export interface LookupPolicy {

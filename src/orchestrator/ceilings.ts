@@ -5,6 +5,7 @@
 
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Operation } from '../define/operation.ts';
+import type { ProviderAccess } from '../define/provider-access.ts';
 import { didYouMean, nearest } from '../define/option-names.ts';
 import { type Ceiling, ceilingOf, type WorkLimit } from '../define/work-limit.ts';
 import type { Ceilings } from './permits.ts';
@@ -22,7 +23,7 @@ export interface LimitOptions {
    * @example
    * createOrchestrator({ store, definitions, providers: { 'card-company': { concurrency: 10, rate: '100/s' } } });
    */
-  readonly providers?: Readonly<Record<string, WorkLimit>>;
+  readonly providers?: Readonly<Record<string, WorkLimit & ProviderAccess>>;
   /**
    * What goes out for one tenant, so that none takes all of this process; with n processes a tenant has up to n times as
    * much. Without it, tenants take turns where more is due than can be begun.
@@ -39,7 +40,9 @@ export function ceilingsOf(options: LimitOptions, operations: ReadonlyMap<string
   const ofProviders = new Map<string, Ceiling>();
   for (const [provider, limit] of Object.entries(providers)) {
     if (!named.includes(provider)) throw unused(provider, named);
-    ofProviders.set(provider, ceilingOf(limit, subject, `providers[${JSON.stringify(provider)}]`));
+    const { url: _url, credentials: _credentials, dispatcher: _dispatcher, ...work } = limit;
+    if (Object.keys(work).length === 0) continue;
+    ofProviders.set(provider, ceilingOf(work, subject, `providers[${JSON.stringify(provider)}]`));
   }
   const ofActions = new Map<string, readonly Ceiling[]>();
   for (const { action, limit, provider } of operations.values()) {

@@ -12,6 +12,7 @@ import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { Random } from '../ports/random.ts';
+import type { Sender } from '../ports/sender.ts';
 import {
   keyOf,
   type OperationRef,
@@ -58,6 +59,7 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly random: Random;
   readonly caller: Caller;
+  readonly sender: Sender;
   readonly limits: Limits;
   readonly logger: Logger;
   /** Makes an aggregate of what is stored. Throws when this version cannot read it, or has no definition of it. */
@@ -577,7 +579,7 @@ export class Driver {
     const abort = new AbortController();
     liveOf(held, id).attempt = abort;
     this.#signals.add(abort);
-    const { sendWithinMs, timeoutMs } = contextOf(row).policy;
+    const { sendWithinMs, timeoutMs, contract } = contextOf(row).policy;
     // Counted from before the start was sent to the store; a resubmission's send-by may end with the key's window.
     const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - held.told.now);
     const performing = perform(
@@ -586,6 +588,7 @@ export class Driver {
         definition,
         input,
         idempotencyKey,
+        contract,
         number,
         timeoutMs,
         abort,
@@ -638,10 +641,10 @@ export class Driver {
         if (held.dropped || this.#draining) return;
         if (stored?.owner !== held.worker || stored.generation !== held.generation) return this.#drop(held);
         const { definition, idempotencyKey } = member;
-        const { timeoutMs } = contextOf(member.row).policy;
+        const { timeoutMs, contract } = contextOf(member.row).policy;
         const input = decode(member.input);
         const { ref } = member;
-        const looked = { ref, definition, input, idempotencyKey, timeoutMs, beganAt: stored.now, abort };
+        const looked = { ref, definition, input, idempotencyKey, contract, timeoutMs, beganAt: stored.now, abort };
         permit.use();
         const { answer, body } = await lookUp(looked, this.#around);
         if (this.#draining && abort.signal.aborted) return;

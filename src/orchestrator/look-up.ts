@@ -3,6 +3,7 @@
  * one that throws, or does not answer in time, is inconclusive.
  */
 
+import type { Contract } from '../domain/contract.ts';
 import type { Limits } from '../domain/limits.ts';
 import { errorRecord } from '../domain/error-record.ts';
 import type { Operation } from '../define/operation.ts';
@@ -19,6 +20,8 @@ export interface LookingUp {
   readonly definition: Operation;
   readonly input: unknown;
   readonly idempotencyKey: string;
+  /** As it was when the operation was submitted. */
+  readonly contract: Contract | null;
   /** The store's time, read before this look-up begins. */
   readonly beganAt: number;
   readonly timeoutMs: number;
@@ -30,7 +33,8 @@ export interface LookupEnd {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export async function lookUp(looking: LookingUp, { clock, caller, limits }: Outside): Promise<LookupEnd> {
+export async function lookUp(looking: LookingUp, outside: Outside): Promise<LookupEnd> {
+  const { clock } = outside;
   const { beganAt, abort, timeoutMs } = looking;
   let cancelTimer = () => {};
   const timedOut = new Promise<Told>((resolve) => {
@@ -40,7 +44,7 @@ export async function lookUp(looking: LookingUp, { clock, caller, limits }: Outs
     });
     abort.signal.addEventListener('abort', () => resolve(unsure('aborted')));
   });
-  const { finding, body } = await Promise.race([ask(looking, { caller, limits }), timedOut]);
+  const { finding, body } = await Promise.race([ask(looking, outside), timedOut]);
   cancelTimer();
   return { answer: { finding, beganAt }, body: { ...body, beganAt } };
 }
@@ -54,13 +58,17 @@ function unsure(reason: string, more: Readonly<Record<string, unknown>> = {}): T
   return { finding: { type: 'inconclusive', reason }, body: { finding: 'inconclusive', reason, ...more } };
 }
 
-async function ask(looking: LookingUp, { caller, limits }: Omit<Outside, 'clock'>): Promise<Told> {
-  const { ref, definition, input, idempotencyKey, abort } = looking;
-  const { find } = definition.options;
+async function ask(looking: LookingUp, { caller, sender, limits }: Outside): Promise<Told> {
+  const { ref, definition, input, idempotencyKey, contract, timeoutMs, abort } = looking;
+  const { action, provider, options } = definition;
+  const { find } = options;
   if (find === null) return unsure('the definition has no look-up');
-  const call: Call = { kind: 'question', tenant: ref.tenant, operationId: ref.id, action: definition.action };
+  const call: Call = { kind: 'question', tenant: ref.tenant, operationId: ref.id, action };
   try {
-    const context = { input, idempotencyKey, abortSignal: abort.signal };
+    const { signal } = abort;
+    const { tenant } = ref;
+    const http = sender.lookUp({ tenant, action, provider, contract, idempotencyKey, timeoutMs, signal });
+    const context = { input, idempotencyKey, abortSignal: signal, http };
     return await told(definition, await caller(call, () => find(context)), limits);
   } catch (thrown) {
     return unsure('the look-up threw', { error: errorRecord(thrown) });

@@ -30,6 +30,7 @@ import { kernelOf } from '../kernel/kernel.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import { type Logger, silentLogger } from '../ports/logger.ts';
 import type { Caller } from '../ports/caller.ts';
+import type { Sender } from '../ports/sender.ts';
 import type { Random } from '../ports/random.ts';
 import type { OperationRef, SagaVersion, ServedSaga, Store, StoreInTransaction, Transaction } from '../ports/store.ts';
 import type { Waker } from '../ports/waker.ts';
@@ -119,6 +120,7 @@ export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
   readonly caller: Caller;
+  readonly sender: Sender;
 }
 
 /** Any operation, whatever its types. */
@@ -338,7 +340,7 @@ const CLOSE_PATIENCE_MS = 1_300;
 
 export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchestrator {
   const { store } = options;
-  const { clock, random, waker, caller } = ports;
+  const { clock, random, waker, caller, sender } = ports;
   const logger = harmless(options.logger ?? silentLogger);
   const limits = limitsOf(options.limits);
   const registry = registered(options.definitions, options.migrations, limits);
@@ -366,7 +368,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     (timeline) => verification.begin(timeline),
   );
   const driver: Driver = new Driver({
-    ...{ store, waker, clock, random, caller, limits, logger, permits, watchers, worker },
+    ...{ store, waker, clock, random, caller, sender, limits, logger, permits, watchers, worker },
     aggregateFrom: (row) => aggregateFrom(row, registry),
     verifyAfterFailoverMs,
     onBacklog(ref) {
@@ -384,7 +386,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   const hearing = new Hearing({ driver, claims, waker, worker, logger, isWorking });
 
   const verification = new Verification({
-    ...{ store, clock, caller, limits, logger, permits, driver, definitions },
+    ...{ store, clock, caller, sender, limits, logger, permits, driver, definitions },
     spanMs: verifyAfterFailoverMs,
   });
 
@@ -483,6 +485,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
     const later = driver.dueLater();
     driver.close();
     watchers.close();
+    void sender.close().catch(() => {});
     worker.stop();
     if (wasStarted && (await soon(worker.retire(), STOP_PATIENCE_MS))) leave(later);
     if (opening !== null) await soon(Promise.all([store.close(), waker.close?.()]), CLOSE_PATIENCE_MS);

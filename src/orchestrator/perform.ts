@@ -6,6 +6,7 @@
 import { type Limits, tooLong } from '../domain/limits.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import { encode } from '../domain/codec.ts';
+import type { Contract } from '../domain/contract.ts';
 import { errorRecord } from '../domain/error-record.ts';
 import { formatDuration } from '../domain/duration.ts';
 import { isOutcome, type Outcome } from '../domain/outcome.ts';
@@ -14,6 +15,7 @@ import { validate } from '../define/schema.ts';
 import { cutText } from '../domain/text.ts';
 import type { Call, Caller } from '../ports/caller.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Attempted, Sender } from '../ports/sender.ts';
 import type { OperationRef } from '../ports/store.ts';
 
 /** One attempt to be made. */
@@ -22,6 +24,8 @@ export interface Attempting {
   readonly definition: Operation;
   readonly input: unknown;
   readonly idempotencyKey: string;
+  /** As it was when the operation was submitted. */
+  readonly contract: Contract | null;
   readonly number: number;
   readonly timeoutMs: number;
   readonly abort: AbortController;
@@ -35,6 +39,7 @@ export interface Attempting {
 export interface Outside {
   readonly clock: Clock;
   readonly caller: Caller;
+  readonly sender: Sender;
   readonly limits: Limits;
 }
 
@@ -48,13 +53,15 @@ export interface AttemptEnd {
 const CODE_LENGTH_MAX = 200;
 const REFERENCE_LENGTH_MAX = 500;
 
-export async function perform(attempting: Attempting, { clock, caller, limits }: Outside): Promise<AttemptEnd> {
+export async function perform(attempting: Attempting, outside: Outside): Promise<AttemptEnd> {
   const forbidden = attempting.mayLeave();
   if (forbidden !== null) return endOf({ type: 'not-applied', reason: forbidden, sent: false });
+  const { clock, sender } = outside;
   const began = clock.monotonic();
   const { timeoutMs } = attempting;
+  const attempted = sender.attempt(sendingOf(attempting));
   let over = false;
-  const executed = execute(attempting, { caller, limits }).then((end) => {
+  const executed = execute(attempting, attempted, outside).then((end) => {
     if (over) attempting.late(end.result);
     return end;
   });
@@ -62,7 +69,8 @@ export async function perform(attempting: Attempting, { clock, caller, limits }:
     const giveUp = (reason: string) => {
       if (over) return;
       over = true;
-      resolve(endOf({ type: 'unknown', reason }));
+      // What has not left by now never will, and that is proof.
+      resolve(endWith(attempted, attempted.shut() ?? attempted.seen()?.result ?? { type: 'unknown', reason }));
     };
     const cancelTimer = clock.after(timeoutMs, () => {
       giveUp(`no reply within ${formatDuration(timeoutMs)}`);
@@ -87,17 +95,36 @@ export async function perform(attempting: Attempting, { clock, caller, limits }:
 
 const ABORT_GRACE_MS = 200;
 
-async function execute(attempting: Attempting, { caller, limits }: Omit<Outside, 'clock'>): Promise<AttemptEnd> {
+/** On whose behalf `http` sends. */
+function sendingOf({ ref, definition, contract, idempotencyKey, timeoutMs, abort, mayLeave }: Attempting) {
+  const { action, provider } = definition;
+  const { tenant } = ref;
+  return { tenant, action, provider, contract, idempotencyKey, timeoutMs, signal: abort.signal, mayLeave };
+}
+
+async function execute(attempting: Attempting, attempted: Attempted, { caller, limits }: Outside): Promise<AttemptEnd> {
   const { ref, definition, input, idempotencyKey, number, abort } = attempting;
   const call: Call = { kind: 'request', tenant: ref.tenant, operationId: ref.id, action: definition.action };
   let outcome: unknown;
   try {
-    const context = { input, idempotencyKey, attempt: number, abortSignal: abort.signal };
+    const { http } = attempted;
+    const context = { input, idempotencyKey, attempt: number, abortSignal: abort.signal, http };
     outcome = await caller(call, () => definition.options.execute(context));
   } catch (thrown) {
-    return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });
+    const proven = attempted.seen()?.result ?? { type: 'unknown', reason: 'the executor threw' };
+    return endWith(attempted, proven, { error: errorRecord(thrown) });
   }
-  return endOf(await resultOf(definition, outcome, limits));
+  return endWith(attempted, await resultOf(definition, outcome, limits));
+}
+
+/** With what was seen of its request, if it went by `http`. */
+function endWith(
+  attempted: Attempted,
+  result: AttemptResult,
+  more: Readonly<Record<string, unknown>> = {},
+): AttemptEnd {
+  const seen = attempted.seen();
+  return endOf(result, seen === null ? more : { ...more, reply: seen.told });
 }
 
 /** The end of an attempt with this result; `more` is told beside it. */

@@ -12,6 +12,7 @@ import type { LookupAnswer } from '../../machines/operation.ts';
 import type { Caller } from '../ports/caller.ts';
 import type { CancelTimer, Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
+import type { Sender } from '../ports/sender.ts';
 import type { OperationRef, OperationRow, Store, Timeline } from '../ports/store.ts';
 import { addressed } from './aggregate.ts';
 import type { Driver } from './driver.ts';
@@ -23,6 +24,7 @@ export interface Verifying {
   readonly store: Store;
   readonly clock: Clock;
   readonly caller: Caller;
+  readonly sender: Sender;
   readonly limits: Limits;
   readonly logger: Logger;
   readonly permits: Permits;
@@ -152,8 +154,9 @@ export class Verification {
     const abort = new AbortController();
     this.#asking.add(abort);
     try {
-      const { timeoutMs } = contextOf(fromStored(row)).policy;
-      const looked = { ref: row, definition, input: decode(row.input), idempotencyKey, timeoutMs, beganAt, abort };
+      const { timeoutMs, contract } = contextOf(fromStored(row)).policy;
+      const input = decode(row.input);
+      const looked = { ref: row, definition, input, idempotencyKey, contract, timeoutMs, beganAt, abort };
       const { answer } = await lookUp(looked, this.#around);
       if (!isClear(answer, row) || !this.#isCurrent(since.timeline)) return false;
       const { to, said } = addressed(row, { kind: 'verification', ...since, ...answer });

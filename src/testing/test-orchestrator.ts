@@ -16,6 +16,7 @@ import { callerInLife, clockInLife, type Life, newLife, storeInLife } from './li
 import { assertRegistered, type Script, scripted, type ScriptLine } from './script.ts';
 import { type AnyRun, settle } from './settle.ts';
 import { type Books, type TestRecord, visiting } from './test-provider.ts';
+import { testSender } from './test-sender.ts';
 
 export interface TestOptions {
   /** As for `createOrchestrator`. */
@@ -125,7 +126,7 @@ export function worldOf({ definitions, script: lines = [], tenant = 'test' }: Te
       // From both sides: what is held at a kill point goes on into nothing once the process has died.
       { store: storeInLife(life, around.store(storeInLife(life, memory))), definitions, tenant },
       {
-        ...{ clock: living, random, waker: localWaker(living) },
+        ...{ clock: living, random, waker: localWaker(living), sender: testSender(living) },
         caller: callerInLife(life, around.caller(callerInLife(life, visit))),
       },
     ) as Orchestrator<true>;

@@ -1,0 +1,63 @@
+/**
+ * The managed way out, as a port: what `http` does for an attempt or a look-up. The sender is the authority on whether a
+ * request left this process; the orchestrator asks it where an executor threw or did not end in time.
+ */
+
+import type { AttemptHttp, LookupHttp } from '../define/http.ts';
+import type { Contract } from '../domain/contract.ts';
+import type { AttemptResult } from '../domain/attempt.ts';
+
+/** For whom something is sent, and until when. */
+export interface Sending {
+  readonly tenant: string;
+  readonly action: string;
+  /** The company, by the name that the orchestrator's `providers` may list; null: the definition names none. */
+  readonly provider: string | null;
+  /** As it was when the operation was submitted; null: nothing is known of the provider. */
+  readonly contract: Contract | null;
+  readonly idempotencyKey: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface SendingAttempt extends Sending {
+  /** Asked when the request is about to leave: null when it may, otherwise why it may not any more. */
+  readonly mayLeave: () => string | null;
+}
+
+export interface Sender {
+  attempt(sending: SendingAttempt): Attempted;
+  lookUp(sending: Sending): LookupHttp;
+  /** Closes its connections. Nothing may be sent after it. */
+  close(): Promise<void>;
+}
+
+/** One attempt, as far as it goes by `http`. */
+export interface Attempted {
+  readonly http: AttemptHttp;
+  /**
+   * Lets nothing leave any more. What is proven by that: it was not sent. Null: nothing was to be sent by `http`, or it
+   * has left.
+   */
+  shut(): AttemptResult | null;
+  /** What has been seen of the request so far; null: none was made by `http`. */
+  seen(): Seen | null;
+}
+
+export interface Seen {
+  /** What it proves by itself, whatever the executor made of it; of a success that is nothing without the executor. */
+  readonly result: AttemptResult;
+  /** Evidence for the history: status, some headers, a digest of the body, times. Nothing that was sent is in it. */
+  readonly told: Readonly<Record<string, unknown>>;
+}
+
+/** For embeddings that send nothing: `http` throws. */
+export const noSender: Sender = {
+  attempt: () => ({ http: { send: nothingIsSent, get: nothingIsSent }, shut: () => null, seen: () => null }),
+  lookUp: () => ({ ask: nothingIsSent }),
+  close: () => Promise.resolve(),
+};
+
+function nothingIsSent(): never {
+  throw new Error('This orchestrator was made without a sender, so that nothing can be sent by http.');
+}

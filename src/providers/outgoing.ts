@@ -1,0 +1,106 @@
+/**
+ * From what an executor asks for to the bytes that leave: the address below the provider's own, the key where the
+ * contract puts it, the credentials of the moment. Whatever cannot be made so is refused before anything is sent.
+ */
+
+import type { HttpRequest } from '../define/http.ts';
+import { type Contract, type ContractKey, writtenKey } from '../domain/contract.ts';
+import type { Access } from './access.ts';
+import type { Outgoing } from './arrival.ts';
+
+/** For whom a request is made. */
+export interface Caller {
+  readonly tenant: string;
+  readonly contract: Contract | null;
+  readonly idempotencyKey: string;
+}
+
+/** What could not be made, in words that hold nothing of the request. */
+export class Unsendable extends Error {}
+
+export async function outgoingOf(
+  request: HttpRequest,
+  method: string,
+  caller: Caller,
+  { url: base, credentials }: Access,
+): Promise<Outgoing> {
+  const given = named(request.headers ?? {});
+  const refused = Object.keys(given).find((name) => OURS.has(name));
+  if (refused !== undefined) throw new Unsendable(`the header ${refused} is set by the sender`);
+  const body = bodyOf(request);
+  const url = urlOf(request.url, base);
+  const headers: Record<string, string> = { ...body.headers, ...given };
+  const key = method === 'GET' || method === 'HEAD' ? null : (caller.contract?.key ?? null);
+  const written = key === null ? '' : writtenKey(key, caller.idempotencyKey);
+  if (key?.in === 'header') headers[key.name.toLowerCase()] = written;
+  if (key?.in === 'query') url.searchParams.set(key.name, written);
+  Object.assign(headers, named((await credentials?.({ tenant: caller.tenant })) ?? {}));
+  return { method, url: url.href, headers, body: body.bytes(key?.in === 'body' ? { key, written } : null) };
+}
+
+/** Connection, length and coding are the sender's, so that one request stays one. */
+const OURS: ReadonlySet<string> = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+]);
+
+function named(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function urlOf(url: string, base: string | null): URL {
+  const whole = base === null || URL.canParse(url) ? url : `${base.replace(/\/$/, '')}/${url.replace(/^\//, '')}`;
+  if (!URL.canParse(whole)) throw new Unsendable('its url is not absolute, and its provider has none');
+  const parsed = new URL(whole);
+  if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') throw new Unsendable('its url is not one of HTTP');
+  // Below a provider's address, its credentials are sent: elsewhere they would be given away.
+  if (base !== null && parsed.origin !== new URL(base).origin) throw new Unsendable("its url is not its provider's");
+  return parsed;
+}
+
+interface Body {
+  readonly headers: Record<string, string>;
+  bytes(within: { readonly key: ContractKey; readonly written: string } | null): string | Uint8Array | null;
+}
+
+function bodyOf({ json, form, body }: HttpRequest): Body {
+  if ([json, form, body].filter((one) => one !== undefined).length > 1) {
+    throw new Unsendable('it has more than one of json, form and body');
+  }
+  if (form !== undefined) {
+    return {
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      bytes: (within) =>
+        new URLSearchParams(within === null ? form : { ...form, [within.key.name]: within.written }).toString(),
+    };
+  }
+  if (json !== undefined) {
+    return {
+      headers: { 'content-type': 'application/json' },
+      bytes: (within) => textOf(within === null ? json : withKey(json, within.key.name.split('.'), within.written)),
+    };
+  }
+  return {
+    headers: {},
+    bytes(within) {
+      if (within !== null) throw new Unsendable('the key goes into the body, which is neither json nor form');
+      return body ?? null;
+    },
+  };
+}
+
+function textOf(json: unknown): string {
+  const text: unknown = JSON.stringify(json);
+  if (typeof text !== 'string') throw new Unsendable('its json is nothing that JSON can hold');
+  return text;
+}
+
+/** A copy with the key at its path; what stands there already was not the key. */
+function withKey(json: unknown, [name, ...rest]: readonly string[], written: string): unknown {
+  if (name === undefined) return written;
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw new Unsendable('the key goes into its json, which is no object there');
+  }
+  const inside: unknown = Object.hasOwn(json, name) ? Reflect.get(json, name) : undefined;
+  if (rest.length === 0 && inside !== undefined) throw new Unsendable('its json has something where the key goes');
+  return { ...json, [name]: withKey(rest.length === 0 ? undefined : (inside ?? {}), rest, written) };
+}

@@ -1,0 +1,296 @@
+/**
+ * The managed sender. One attempt is one request, which leaves at most once, only while it may, and with the key where
+ * the contract puts it; what it proves is decided by the gate it went through and by the contract, never by the code of
+ * an error. What is kept of it is evidence without contents: a status, a few headers, a digest.
+ */
+
+import type { AttemptHttp, HttpReply, HttpRequest, LookupHttp } from '../define/http.ts';
+import type { AttemptResult } from '../domain/attempt.ts';
+import type { Contract } from '../domain/contract.ts';
+import { definitionInvalid } from '../domain/errors.ts';
+import { inconclusive, isOutcome, type Outcome, unknown } from '../domain/outcome.ts';
+import { type Reply, type ReplyBody, type Verdict, verdictOf } from '../domain/reply.ts';
+import { cutText } from '../domain/text.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Attempted, Seen, Sender, Sending, SendingAttempt } from '../ports/sender.ts';
+import type { Arrival, Departure, Outgoing } from './arrival.ts';
+import type { Access } from './access.ts';
+import { outgoingOf, Unsendable } from './outgoing.ts';
+
+/** What a reply's body may have, in bytes. */
+const BODY_MAX_BYTES = 1_048_576;
+
+/** A call ends this long before its attempt does, so that what it has seen is still told. */
+const EARLIER_MS = 100;
+const EARLIER_SHARE = 0.05;
+
+export interface SenderOptions {
+  readonly clock: Clock;
+  readonly accessTo: (provider: string | null) => Access;
+  /** Sends it at most once, asks `mayLeave` as it is about to leave, and does not reject for what becomes of it. */
+  readonly dispatch: (provider: string | null, outgoing: Outgoing, departure: Departure) => Promise<Arrival>;
+  readonly close: () => Promise<void>;
+}
+
+export function managedSender(options: SenderOptions): Sender {
+  return {
+    attempt: (sending) => new Attempt(options, sending),
+    lookUp: (sending) => lookUpBy(options, sending),
+    close: options.close,
+  };
+}
+
+class Attempt implements Attempted {
+  readonly #options: SenderOptions;
+  readonly #sending: SendingAttempt;
+  readonly #beganAt: number;
+  #isMade = false;
+  #hasLeft = false;
+  /** Why nothing may leave any more. */
+  #shut: string | null = null;
+  #seen: Seen | null = null;
+
+  constructor(options: SenderOptions, sending: SendingAttempt) {
+    this.#options = options;
+    this.#sending = sending;
+    this.#beganAt = options.clock.monotonic();
+  }
+
+  readonly http: AttemptHttp = {
+    send: async (request, read) => {
+      if (this.#isMade) {
+        throw definitionInvalid(
+          `${this.#sending.action} sends a second request in one attempt.`,
+          'An attempt is one request: make what follows an operation of its own.',
+          { action: this.#sending.action },
+        );
+      }
+      this.#isMade = true;
+      const { result, told, reply } = await this.#send(request);
+      this.#seen = { result, told };
+      if (reply === null) return outcomeOnly(result);
+      const { outcome, error } = await readBy(read, reply.shown);
+      if (outcome !== null) return outcome;
+      // It has happened, or so the status says, and nobody can read what.
+      const unreadable = this.#outcomeOf(reply.whole, { type: 'broken', reason: 'it could not be read' });
+      this.#seen = { result: unreadable, told: { ...told, unreadable: error } };
+      return outcomeOnly(unreadable);
+    },
+    get: async (request, read) => {
+      const answer = await answerTo(this.#options, this.#sending, this.#beganAt, request);
+      if (typeof answer === 'string') return unknown(answer);
+      return isSuccess(answer.status) ? await read(answer) : unknown(`status ${answer.status}`);
+    },
+  };
+
+  shut(): AttemptResult | null {
+    this.#shut ??= 'its time was over';
+    if (!this.#isMade || this.#hasLeft) return null;
+    return notSent(this.#shut);
+  }
+
+  seen(): Seen | null {
+    return this.#seen;
+  }
+
+  async #send(request: HttpRequest): Promise<Sent> {
+    const { clock, dispatch, accessTo } = this.#options;
+    const { provider, contract, signal, timeoutMs } = this.#sending;
+    let arrival: Arrival;
+    try {
+      const outgoing = await outgoingOf(request, request.method ?? 'POST', this.#sending, accessTo(provider));
+      const leftMs = timeoutMs - (clock.monotonic() - this.#beganAt);
+      arrival = await dispatch(provider, outgoing, {
+        mayLeave: () => this.#mayLeave(),
+        timeoutMs: Math.max(1, Math.floor(leftMs - Math.min(EARLIER_MS, leftMs * EARLIER_SHARE))),
+        signal,
+        bodyMaxBytes: BODY_MAX_BYTES,
+        freshConnection: contract === null,
+      });
+    } catch (error) {
+      // Only what is done before a request is handed over can throw.
+      return { result: notSent(whyUnsendable(error)), told: { gate: 'shut' }, reply: null };
+    }
+    return this.#sentBy(arrival, contract);
+  }
+
+  #mayLeave(): string | null {
+    const why = this.#shut ?? this.#sending.mayLeave();
+    this.#hasLeft ||= why === null;
+    return why;
+  }
+
+  #sentBy(arrival: Arrival, contract: Contract | null): Sent {
+    const reply = replyIn(arrival);
+    const verdict = verdictOf(contract, reply, this.#options.clock.now());
+    const told = toldOf(arrival, verdict, contract);
+    const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';
+    const reason = arrival.gate === 'shut' ? arrival.reason : verdict.reason;
+    const result = resultOf({ ...verdict, reason });
+    if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { result, told, reply: null };
+    const shown = { status: reply.status, headers: reply.headers, body: reply.body.value };
+    return { result, told, reply: { shown, whole: reply } };
+  }
+
+  #outcomeOf(reply: Extract<Reply, { type: 'reply' }>, body: ReplyBody): AttemptResult {
+    return resultOf(verdictOf(this.#sending.contract, { ...reply, body }, this.#options.clock.now()));
+  }
+}
+
+interface Sent {
+  readonly result: AttemptResult;
+  readonly told: Readonly<Record<string, unknown>>;
+  /** What the executor is to read; null: it says nothing that it could tell. */
+  readonly reply: { readonly shown: HttpReply; readonly whole: Extract<Reply, { type: 'reply' }> } | null;
+}
+
+/** What a verdict makes of an attempt. A success proves nothing here: what it is, the executor reads. */
+function resultOf({ proves, reason, code, speaksFor, sendAgain, retryAfterMs }: Verdict): AttemptResult {
+  const pause = retryAfterMs === null ? {} : { retryAfterMs };
+  switch (proves) {
+    case 'not-sent':
+      return notSent(reason);
+    case 'not-done':
+    case 'too-late':
+      return { type: 'not-applied', reason, ...pause };
+    case 'locked-out':
+      return { type: 'not-applied', reason, longestPause: true, ...pause };
+    case 'refused':
+      return { type: 'failed', code: code ?? 'refused', ...(speaksFor === 'key' ? { speaksFor } : {}) };
+    case 'key-conflict':
+      return { type: 'failed', code: 'idempotency-conflict' };
+    case 'done':
+    case 'done-before':
+    case 'unreadable':
+    case 'accepted':
+    case 'running':
+    case 'unknown':
+      return {
+        type: 'unknown',
+        reason: proves === 'accepted' || proves === 'running' ? `${proves} (${reason})` : reason,
+        ...(sendAgain === 'ask-first' ? { sendAgain } : {}),
+        ...pause,
+      };
+  }
+}
+
+function notSent(reason: string): AttemptResult {
+  return { type: 'not-applied', reason, sent: false };
+}
+
+/** The sender's own results have no output that could be unusable. */
+function outcomeOnly(result: AttemptResult): Exclude<Outcome<never>, { type: 'succeeded' }> {
+  if (result.type === 'failed' || result.type === 'not-applied' || result.type === 'unknown') return result;
+  throw new Error('The sender proves no success by itself.');
+}
+
+async function readBy<Read extends Outcome>(
+  read: (reply: HttpReply) => Read | PromiseLike<Read>,
+  reply: HttpReply,
+): Promise<{ readonly outcome: Read | null; readonly error: string }> {
+  try {
+    const outcome = await read(reply);
+    return isOutcome(outcome) ? { outcome, error: '' } : { outcome: null, error: 'it was read as no outcome' };
+  } catch (error) {
+    // Its message may hold what the provider wrote.
+    return { outcome: null, error: cutText(error instanceof Error ? error.name : typeof error, 100) };
+  }
+}
+
+function whyUnsendable(error: unknown): string {
+  if (error instanceof Unsendable) return `the request could not be made: ${error.message}`;
+  return 'the request could not be made, or its credentials not be had';
+}
+
+function replyIn(arrival: Arrival): Reply {
+  if (arrival.gate === 'shut') return { type: 'not-sent' };
+  if (arrival.status === null) return { type: 'none', refusedStream: arrival.refusedStream };
+  return { type: 'reply', status: arrival.status, headers: arrival.headers, body: bodyIn(arrival) };
+}
+
+function bodyIn({ body, headers }: Extract<Arrival, { status: number }>): ReplyBody {
+  if (body.type === 'broken') return { type: 'broken', reason: body.reason };
+  if (body.bytes.length === 0) return { type: 'whole', value: undefined };
+  const isJson = /[/+]json\b/i.test(headers['content-type'] ?? '');
+  try {
+    const text = new TextDecoder('utf-8', { fatal: isJson }).decode(body.bytes);
+    return { type: 'whole', value: isJson ? JSON.parse(text) : text };
+  } catch {
+    return { type: 'broken', reason: 'it is not the JSON that it is said to be' };
+  }
+}
+
+/** Kept of a reply's headers: what tells when, which, and how often. */
+const TELLING: ReadonlySet<string> = new Set([
+  ...['date', 'content-type', 'content-length', 'retry-after', 'request-id', 'x-request-id', 'x-correlation-id'],
+  ...['paypal-debug-id', 'pspreference', 'idempotent-replayed', 'stripe-should-retry', 'transient-error'],
+]);
+const HEADER_LENGTH_MAX = 200;
+
+function toldOf(arrival: Arrival, verdict: Verdict, contract: Contract | null): Seen['told'] {
+  const { gate, timings, error, bodyDigest } = arrival;
+  const status = gate === 'opened' ? arrival.status : null;
+  const headers = gate === 'opened' && arrival.status !== null ? arrival.headers : {};
+  const telling = Object.entries(headers)
+    .filter(([name]) => TELLING.has(name) || name === contract?.replayHeader)
+    .map(([name, value]) => [name, cutText(value, HEADER_LENGTH_MAX)]);
+  return {
+    ...{ gate, proves: verdict.proves, timings },
+    ...(status === null ? {} : { status, headers: Object.fromEntries(telling) }),
+    ...(bodyDigest == null ? {} : { bodyDigest }),
+    ...(error == null ? {} : { error }),
+    ...(verdict.isReplay ? { replayed: true } : {}),
+    ...(contract === null ? {} : { contract: `${contract.name} ${contract.version}` }),
+    ...alarmOf(verdict),
+  };
+}
+
+/** What somebody has to look at, because it concerns every operation that goes there. */
+function alarmOf({ proves }: Verdict): { alarm?: 'locked-out' | 'key-conflict' } {
+  return proves === 'locked-out' || proves === 'key-conflict' ? { alarm: proves } : {};
+}
+
+function lookUpBy(options: SenderOptions, sending: Sending): LookupHttp {
+  const beganAt = options.clock.monotonic();
+  return {
+    async ask(request, read) {
+      const answer = await answerTo(options, sending, beganAt, request);
+      if (typeof answer === 'string') return inconclusive(answer);
+      return isAnswer(answer.status) ? await read(answer) : inconclusive(`status ${answer.status}`);
+    },
+  };
+}
+
+/** A request that changes nothing; a text says why there is no whole reply. */
+async function answerTo(
+  { clock, dispatch, accessTo }: SenderOptions,
+  sending: Sending,
+  beganAt: number,
+  request: HttpRequest,
+): Promise<HttpReply | string> {
+  const { provider, signal, timeoutMs } = sending;
+  let arrival: Arrival;
+  try {
+    const outgoing = await outgoingOf(request, request.method ?? 'GET', sending, accessTo(provider));
+    const leftMs = Math.max(1, Math.floor(timeoutMs - (clock.monotonic() - beganAt)));
+    const departure = { mayLeave: () => null, timeoutMs: leftMs, signal, bodyMaxBytes: BODY_MAX_BYTES };
+    arrival = await dispatch(provider, outgoing, { ...departure, freshConnection: false });
+  } catch (error) {
+    return whyUnsendable(error);
+  }
+  const reply = replyIn(arrival);
+  if (reply.type !== 'reply') return arrival.gate === 'shut' ? arrival.reason : 'no reply';
+  const { status, headers, body } = reply;
+  return body.type === 'broken'
+    ? `an answer that cannot be read (status ${status})`
+    : { status, headers, body: body.value };
+}
+
+/** It was answered; what it says about a record, the look-up of this provider knows. */
+function isAnswer(status: number): boolean {
+  return isSuccess(status) || status === 404 || status === 410;
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}

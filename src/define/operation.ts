@@ -7,7 +7,7 @@
 import type { Duration } from '../domain/duration.ts';
 import type { Failed, Finding, Outcome, Succeeded } from '../domain/outcome.ts';
 import type { Policy } from '../domain/policy.ts';
-import type { AttemptHttp, LookupHttp } from './http.ts';
+import type { AttemptHttp, LookupHttp } from '../domain/http.ts';
 import { madeBy } from './made-at.ts';
 import { hasType, refuseBadAction, refuseBadOptions } from './operation-options.ts';
 import { type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';

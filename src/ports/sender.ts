@@ -3,7 +3,7 @@
  * request left this process; the orchestrator asks it where an executor threw or did not end in time.
  */
 
-import type { AttemptHttp, LookupHttp } from '../define/http.ts';
+import type { AttemptHttp, LookupHttp } from '../domain/http.ts';
 import type { Contract } from '../domain/contract.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 
@@ -53,7 +53,11 @@ export interface Seen {
 
 /** For embeddings that send nothing: `http` throws. */
 export const noSender: Sender = {
-  attempt: () => ({ http: { send: nothingIsSent, get: nothingIsSent }, shut: () => null, seen: () => null }),
+  attempt: () => ({
+    http: { send: nothingIsSent, through: nothingIsSent, get: nothingIsSent },
+    shut: () => null,
+    seen: () => null,
+  }),
   lookUp: () => ({ ask: nothingIsSent }),
   close: () => Promise.resolve(),
 };

@@ -3,7 +3,7 @@
  * contract puts it, the credentials of the moment. Whatever cannot be made so is refused before anything is sent.
  */
 
-import type { HttpRequest } from '../define/http.ts';
+import type { HttpRequest } from '../domain/http.ts';
 import { type Contract, type ContractKey, writtenKey } from '../domain/contract.ts';
 import type { Access } from './access.ts';
 import type { Outgoing } from './arrival.ts';

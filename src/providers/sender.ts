@@ -4,11 +4,11 @@
  * an error. What is kept of it is evidence without contents: a status, a few headers, a digest.
  */
 
-import type { AttemptHttp, HttpReply, HttpRequest, LookupHttp } from '../define/http.ts';
+import type { AttemptHttp, HttpOutcome, HttpReply, HttpRequest, LookupHttp } from '../domain/http.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import type { Contract } from '../domain/contract.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { inconclusive, isOutcome, type Outcome, unknown } from '../domain/outcome.ts';
+import { type Finding, inconclusive, isOutcome, type Outcome, type Unknown, unknown } from '../domain/outcome.ts';
 import { type Reply, type ReplyBody, type Verdict, verdictOf } from '../domain/reply.ts';
 import { cutText } from '../domain/text.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -57,30 +57,9 @@ class Attempt implements Attempted {
   }
 
   readonly http: AttemptHttp = {
-    send: async (request, read) => {
-      if (this.#isMade) {
-        throw definitionInvalid(
-          `${this.#sending.action} sends a second request in one attempt.`,
-          'An attempt is one request: make what follows an operation of its own.',
-          { action: this.#sending.action },
-        );
-      }
-      this.#isMade = true;
-      const { result, told, reply } = await this.#send(request);
-      this.#seen = { result, told };
-      if (reply === null) return outcomeOnly(result);
-      const { outcome, error } = await readBy(read, reply.shown);
-      if (outcome !== null) return outcome;
-      // It has happened, or so the status says, and nobody can read what.
-      const unreadable = this.#outcomeOf(reply.whole, { type: 'broken', reason: 'it could not be read' });
-      this.#seen = { result: unreadable, told: { ...told, unreadable: error } };
-      return outcomeOnly(unreadable);
-    },
-    get: async (request, read) => {
-      const answer = await answerTo(this.#options, this.#sending, this.#beganAt, request);
-      if (typeof answer === 'string') return unknown(answer);
-      return isSuccess(answer.status) ? await read(answer) : unknown(`status ${answer.status}`);
-    },
+    send: (request, read) => this.#sendOnce(request, read),
+    through: (call, read, replyTo) => this.#through(call, read, replyTo),
+    get: (request, read) => this.#get(request, read),
   };
 
   shut(): AttemptResult | null {
@@ -91,6 +70,88 @@ class Attempt implements Attempted {
 
   seen(): Seen | null {
     return this.#seen;
+  }
+
+  async #sendOnce<Read extends Outcome | PromiseLike<Outcome>>(
+    request: HttpRequest,
+    read: (reply: HttpReply) => Read,
+  ): Promise<Awaited<Read> | HttpOutcome> {
+    this.#make();
+    const { result, told, reply } = await this.#send(request);
+    this.#seen = { result, told };
+    if (reply === null) return outcomeOnly(result);
+    return await this.#readBy(read, reply.shown, reply.whole, told);
+  }
+
+  async #through<Answer, Read extends Outcome | PromiseLike<Outcome>>(
+    call: (signal: AbortSignal) => Answer,
+    read: (answer: Awaited<Answer>) => Read,
+    replyTo: (error: unknown) => HttpReply | null,
+  ): Promise<Awaited<Read> | HttpOutcome> {
+    this.#make();
+    const { contract, signal } = this.#sending;
+    const why = this.#mayLeave();
+    if (why !== null) {
+      this.#seen = { result: notSent(why), told: { gate: 'shut' } };
+      return outcomeOnly(this.#seen.result);
+    }
+    const see = (reply: Reply, told: Seen['told']): HttpOutcome => {
+      const verdict = verdictOf(contract, reply, this.#options.clock.now());
+      this.#seen = { result: resultOf(verdict), told: { ...told, proves: verdict.proves, ...alarmOf(verdict) } };
+      return outcomeOnly(this.#seen.result);
+    };
+    const told = { gate: 'opened', by: 'sdk', ...(contract === null ? {} : { contract: nameOf(contract) }) };
+    see({ type: 'none', refusedStream: false }, told);
+    let answer: Awaited<Answer>;
+    try {
+      answer = await call(signal);
+    } catch (error) {
+      const reply = shownBy(replyTo, error);
+      if (reply === null) return see({ type: 'none', refusedStream: false }, { ...told, error: nameIn(error) });
+      const { status, headers, body } = reply;
+      return see(
+        { type: 'reply', status, headers: lowerCase(headers), body: { type: 'whole', value: body } },
+        { ...told, status },
+      );
+    }
+    const success: Answered = { type: 'reply', status: 200, headers: {}, body: { type: 'whole', value: undefined } };
+    return await this.#readBy(read, answer, success, told);
+  }
+
+  /** Once. */
+  #make(): void {
+    const { action } = this.#sending;
+    if (this.#isMade) {
+      throw definitionInvalid(
+        `${action} sends a second request in one attempt.`,
+        'An attempt is one request: make what follows an operation of its own.',
+        { action },
+      );
+    }
+    this.#isMade = true;
+  }
+
+  /** It has happened, or so it is told; what nobody can read of it is unknown. */
+  async #readBy<Shown, Read extends Outcome | PromiseLike<Outcome>>(
+    read: (shown: Shown) => Read,
+    shown: Shown,
+    reply: Answered,
+    told: Seen['told'],
+  ): Promise<Awaited<Read> | HttpOutcome> {
+    const { outcome, error } = await readBy(read, shown);
+    if (outcome !== null) return outcome;
+    const unreadable = this.#outcomeOf(reply, { type: 'broken', reason: 'it could not be read' });
+    this.#seen = { result: unreadable, told: { ...told, unreadable: error } };
+    return outcomeOnly(unreadable);
+  }
+
+  async #get<Read extends Outcome | PromiseLike<Outcome>>(
+    request: HttpRequest,
+    read: (reply: HttpReply) => Read,
+  ): Promise<Awaited<Read> | Unknown> {
+    const answer = await answerTo(this.#options, this.#sending, this.#beganAt, request);
+    if (typeof answer === 'string') return unknown(answer);
+    return isSuccess(answer.status) ? await read(answer) : unknown(`status ${answer.status}`);
   }
 
   async #send(request: HttpRequest): Promise<Sent> {
@@ -132,7 +193,7 @@ class Attempt implements Attempted {
     return { result, told, reply: { shown, whole: reply } };
   }
 
-  #outcomeOf(reply: Extract<Reply, { type: 'reply' }>, body: ReplyBody): AttemptResult {
+  #outcomeOf(reply: Answered, body: ReplyBody): AttemptResult {
     return resultOf(verdictOf(this.#sending.contract, { ...reply, body }, this.#options.clock.now()));
   }
 }
@@ -141,8 +202,10 @@ interface Sent {
   readonly result: AttemptResult;
   readonly told: Readonly<Record<string, unknown>>;
   /** What the executor is to read; null: it says nothing that it could tell. */
-  readonly reply: { readonly shown: HttpReply; readonly whole: Extract<Reply, { type: 'reply' }> } | null;
+  readonly reply: { readonly shown: HttpReply; readonly whole: Answered } | null;
 }
+
+type Answered = Extract<Reply, { type: 'reply' }>;
 
 /** What a verdict makes of an attempt. A success proves nothing here: what it is, the executor reads. */
 function resultOf({ proves, reason, code, speaksFor, sendAgain, retryAfterMs }: Verdict): AttemptResult {
@@ -179,22 +242,45 @@ function notSent(reason: string): AttemptResult {
 }
 
 /** The sender's own results have no output that could be unusable. */
-function outcomeOnly(result: AttemptResult): Exclude<Outcome<never>, { type: 'succeeded' }> {
+function outcomeOnly(result: AttemptResult): HttpOutcome {
   if (result.type === 'failed' || result.type === 'not-applied' || result.type === 'unknown') return result;
   throw new Error('The sender proves no success by itself.');
 }
 
-async function readBy<Read extends Outcome>(
-  read: (reply: HttpReply) => Read | PromiseLike<Read>,
-  reply: HttpReply,
-): Promise<{ readonly outcome: Read | null; readonly error: string }> {
+async function readBy<Shown, Read extends Outcome | PromiseLike<Outcome>>(
+  read: (shown: Shown) => Read,
+  shown: Shown,
+): Promise<{ readonly outcome: Awaited<Read> | null; readonly error: string }> {
   try {
-    const outcome = await read(reply);
-    return isOutcome(outcome) ? { outcome, error: '' } : { outcome: null, error: 'it was read as no outcome' };
+    const outcome = await read(shown);
+    const isOne: boolean = isOutcome(outcome);
+    return isOne ? { outcome, error: '' } : { outcome: null, error: 'it was read as no outcome' };
   } catch (error) {
     // Its message may hold what the provider wrote.
-    return { outcome: null, error: cutText(error instanceof Error ? error.name : typeof error, 100) };
+    return { outcome: null, error: nameIn(error) };
   }
+}
+
+function nameIn(error: unknown): string {
+  return cutText(error instanceof Error ? error.name : typeof error, 100);
+}
+
+/** What an SDK's error stands for; who cannot tell has seen none. */
+function shownBy(replyTo: (error: unknown) => HttpReply | null, error: unknown): HttpReply | null {
+  try {
+    const reply = replyTo(error);
+    return Number.isInteger(reply?.status) ? reply : null;
+  } catch {
+    return null;
+  }
+}
+
+function lowerCase(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
+}
+
+function nameOf({ name, version }: Contract): string {
+  return `${name} ${version}`;
 }
 
 function whyUnsendable(error: unknown): string {
@@ -240,7 +326,7 @@ function toldOf(arrival: Arrival, verdict: Verdict, contract: Contract | null): 
     ...(bodyDigest == null ? {} : { bodyDigest }),
     ...(error == null ? {} : { error }),
     ...(verdict.isReplay ? { replayed: true } : {}),
-    ...(contract === null ? {} : { contract: `${contract.name} ${contract.version}` }),
+    ...(contract === null ? {} : { contract: nameOf(contract) }),
     ...alarmOf(verdict),
   };
 }
@@ -252,13 +338,19 @@ function alarmOf({ proves }: Verdict): { alarm?: 'locked-out' | 'key-conflict' }
 
 function lookUpBy(options: SenderOptions, sending: Sending): LookupHttp {
   const beganAt = options.clock.monotonic();
-  return {
-    async ask(request, read) {
-      const answer = await answerTo(options, sending, beganAt, request);
-      if (typeof answer === 'string') return inconclusive(answer);
-      return isAnswer(answer.status) ? await read(answer) : inconclusive(`status ${answer.status}`);
-    },
-  };
+  return { ask: (request, read) => askBy(options, sending, beganAt, request, read) };
+}
+
+async function askBy<Found extends Finding | PromiseLike<Finding>>(
+  options: SenderOptions,
+  sending: Sending,
+  beganAt: number,
+  request: HttpRequest,
+  read: (reply: HttpReply) => Found,
+): Promise<Awaited<Found> | Finding<never, never>> {
+  const answer = await answerTo(options, sending, beganAt, request);
+  if (typeof answer === 'string') return inconclusive(answer);
+  return isAnswer(answer.status) ? await read(answer) : inconclusive(`status ${answer.status}`);
 }
 
 /** A request that changes nothing; a text says why there is no whole reply. */

@@ -3,7 +3,7 @@
  * what came of it; it follows nothing, repeats nothing, and lets a request leave only while it may.
  */
 
-import type { Failed, Finding, NotApplied, Outcome, Unknown } from '../domain/outcome.ts';
+import type { Failed, Finding, NotApplied, Outcome, Unknown } from './outcome.ts';
 
 /** One request. At most one of `json`, `form` and `body`. */
 export interface HttpRequest {
@@ -45,18 +45,37 @@ export interface AttemptHttp {
    * execute: ({ input, http }) =>
    *   http.send({ url: '/v1/charges', json: { amount: input.amount } }, ({ body }) => chargeIn(body)),
    */
-  send<Read extends Outcome>(
+  send<Read extends Outcome | PromiseLike<Outcome>>(
     request: HttpRequest,
-    read: (reply: HttpReply) => Read | PromiseLike<Read>,
-  ): Promise<Read | HttpOutcome>;
+    read: (reply: HttpReply) => Read,
+  ): Promise<Awaited<Read> | HttpOutcome>;
+  /**
+   * Sends it by a vendor's SDK instead, in the place of `send`. Give the SDK the key and the signal, and switch its own
+   * retries off: one call here is one attempt, whatever is sent beneath it. When it throws, `replyIn` says which reply its
+   * error stands for, and the contract what that proves; null: it stands for none, and whatever was sent is unknown. That
+   * nothing was sent is never proven, because an SDK does not show when it sends.
+   *
+   * @example
+   * execute: ({ input, idempotencyKey, http }) =>
+   *   http.through(
+   *     (signal) => cards.charges.create(input, { idempotencyKey, signal, retries: 0 }),
+   *     (charge) => succeeded({ chargeId: charge.id }, { reference: charge.id }),
+   *     (error) => (error instanceof CardsError ? { status: error.status, headers: error.headers, body: error.body } : null),
+   *   ),
+   */
+  through<Answer, Read extends Outcome | PromiseLike<Outcome>>(
+    call: (signal: AbortSignal) => Answer,
+    read: (answer: Awaited<Answer>) => Read,
+    replyIn: (error: unknown) => HttpReply | null,
+  ): Promise<Awaited<Read> | HttpOutcome>;
   /**
    * Reads what is there already, while a reply is read: the record that a provider names instead of making it again. It
    * changes nothing and is no attempt. `read` is called for a success; anything else is unknown.
    */
-  get<Read extends Outcome>(
+  get<Read extends Outcome | PromiseLike<Outcome>>(
     request: HttpRequest,
-    read: (reply: HttpReply) => Read | PromiseLike<Read>,
-  ): Promise<Read | Unknown>;
+    read: (reply: HttpReply) => Read,
+  ): Promise<Awaited<Read> | Unknown>;
 }
 
 export interface LookupHttp {
@@ -68,8 +87,8 @@ export interface LookupHttp {
    * find: ({ http, idempotencyKey }) =>
    *   http.ask({ url: `/v1/charges?key=${idempotencyKey}` }, ({ body }) => recordsIn(body)),
    */
-  ask<Found extends Finding>(
+  ask<Found extends Finding | PromiseLike<Finding>>(
     request: HttpRequest,
-    read: (reply: HttpReply) => Found | PromiseLike<Found>,
-  ): Promise<Found | Finding<never, never>>;
+    read: (reply: HttpReply) => Found,
+  ): Promise<Awaited<Found> | Finding<never, never>>;
 }

@@ -17,6 +17,7 @@ const layers = [
     mayImport: ['^src/(domain|define|kernel|ports)/', '^machines/'],
   },
   { name: 'adapters', path: '^src/adapters/', mayImport: ['^src/(ports|domain)/', '^drizzle/'] },
+  { name: 'providers', path: '^src/providers/', mayImport: ['^src/(ports|domain)/'] },
   { name: 'testing', path: '^src/testing/', mayImport: ['^src/(ports|domain|adapters|orchestrator)/'] },
   { name: 'entries', path: '^src/[^/]+\\.ts$', mayImport: ['^src/(?!operator/)', '^machines/'] },
   {
@@ -37,6 +38,13 @@ export default {
       from: { path },
       to: { path: ours, pathNot: [path, ...mayImport] },
     })),
+    {
+      name: 'only-the-sender-speaks-http',
+      comment: 'What leaves for another company passes one gate. Nothing else sends.',
+      severity: 'error',
+      from: { path: published, pathNot: '^src/providers/' },
+      to: { path: 'node_modules/undici' },
+    },
     {
       name: 'no-cycles',
       comment: 'Two modules that need each other are one module, or lack a third below both.',

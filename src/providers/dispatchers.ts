@@ -10,6 +10,7 @@
  * undici is loaded at the first use, because those who send nothing should not pay for it.
  */
 
+import { EventEmitter } from 'node:events';
 import { types } from 'node:util';
 import type { Agent, Dispatcher } from 'undici';
 import { definitionInvalid } from '../domain/errors.ts';
@@ -49,7 +50,7 @@ function plain(given: unknown, undici: Undici): Dispatcher {
   if (types.isProxy(given)) {
     throw refused('is composed with interceptors', 'Pass the agent itself, without compose().');
   }
-  if (typeof given !== 'object' || given === null) throw refused('is not a dispatcher of undici', passAnAgent);
+  if (!(given instanceof EventEmitter)) throw refused('is not a dispatcher of undici', passAnAgent);
   const { Agent, Client, Pool, ProxyAgent } = undici;
   const kind = [Agent, Client, Pool, ProxyAgent].find(({ prototype }) => Object.getPrototypeOf(given) === prototype);
   if (kind === undefined) throw refused(unrecognised(given), passAnAgent);

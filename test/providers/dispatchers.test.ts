@@ -1,0 +1,127 @@
+/** Which dispatchers of a host are taken: those of which it can be seen that they send a request once. */
+
+import { EventEmitter } from 'node:events';
+import {
+  Agent,
+  BalancedPool,
+  Client,
+  type Dispatcher,
+  EnvHttpProxyAgent,
+  H2CClient,
+  interceptors,
+  MockAgent,
+  Pool,
+  ProxyAgent,
+  RetryAgent,
+  RoundRobinPool,
+} from 'undici';
+import { describe, expect, test } from 'vitest';
+import { isSagacityError } from '../../src/domain/errors.ts';
+import { checkedDispatcher, ownDispatcher } from '../../src/providers/dispatchers.ts';
+
+const origin = 'http://127.0.0.1:9';
+
+describe('a plain dispatcher', () => {
+  test.each<[string, unknown]>([
+    ['an Agent', new Agent()],
+    ['an Agent with one connection', new Agent({ connections: 1, pipelining: 1, allowH2: false })],
+    ['an Agent with options for its sockets', new Agent({ connect: { timeout: 500, localAddress: '127.0.0.1' } })],
+    ['an Agent without keep-alive', new Agent({ pipelining: 0 })],
+    ['a Pool', new Pool(origin, { connections: 2 })],
+    ['a Client', new Client(origin)],
+    ['a ProxyAgent', new ProxyAgent(origin)],
+    ['a ProxyAgent with a token', new ProxyAgent({ uri: origin, token: 'Basic c2hvcDpzaG9w', connections: 1 })],
+  ])('is taken as it is: %s', async (_, given) => {
+    expect(await checkedDispatcher(given)).toBe(given);
+  });
+
+  test('is our own agent as well', async () => {
+    const own = await ownDispatcher();
+
+    expect(await checkedDispatcher(own)).toBe(own);
+  });
+});
+
+class ShopAgent extends Agent {}
+
+/** One that is called like undici's, and is not: of another copy, or of another version. */
+const otherCopy = new (class Agent extends EventEmitter {
+  dispatch(): boolean {
+    return false;
+  }
+})();
+
+function withDispatchOfItsOwn(agent: Dispatcher): Dispatcher {
+  return Object.assign(agent, { dispatch: agent.dispatch.bind(agent) });
+}
+
+const { retry, redirect, dns } = interceptors;
+const makes = (made: Dispatcher) => () => made;
+
+describe('a dispatcher that could send a request twice', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['a RetryAgent', new RetryAgent(new Agent()), /RetryAgent/],
+    ['composed with retry', new Agent().compose(retry()), /composed with interceptors/],
+    ['composed with redirect', new Agent().compose(redirect({ maxRedirections: 1 })), /composed with interceptors/],
+    ['composed with dns', new Pool(origin).compose(dns()), /composed with interceptors/],
+    ['a composed proxy agent', new ProxyAgent(origin).compose(retry()), /composed with interceptors/],
+    ['an Agent that makes composed pools', new Agent({ factory: makes(new Pool(origin).compose(retry())) }), /factory/],
+    ['a Pool that makes its clients', new Pool(origin, { factory: makes(new Client(origin)) }), /factory/],
+    ['a ProxyAgent that makes composed pools', proxyThatMakes(new Pool(origin).compose(retry())), /composed/],
+    ['a ProxyAgent that makes retrying agents', proxyThatMakes(new RetryAgent(new Agent())), /RetryAgent/],
+    ['an Agent with interceptors', new Agent({ interceptors: { Client: [], Agent: [retry()] } }), /interceptors/],
+    ['with a dispatch of its own', withDispatchOfItsOwn(new Agent()), /dispatch of its own/],
+    ['a kind of its own', new ShopAgent(), /ShopAgent/],
+    ['an Agent that pipelines', new Agent({ pipelining: 2 }), /pipelin/],
+    ['a Pool that pipelines', new Pool(origin, { pipelining: 10 }), /pipelin/],
+    ['a Client that pipelines', new Client(origin, { pipelining: 2 }), /pipelin/],
+    ['a ProxyAgent that pipelines', new ProxyAgent({ uri: origin, pipelining: 2 }), /pipelin/],
+    ['a ProxyAgent without a tunnel', new ProxyAgent({ uri: origin, proxyTunnel: false }), /tunnel/],
+    ['a ProxyAgent over SOCKS', new ProxyAgent('socks5://127.0.0.1:9'), /tunnel/],
+    ['a BalancedPool', new BalancedPool(origin), /BalancedPool/],
+    ['a RoundRobinPool', new RoundRobinPool(origin), /RoundRobinPool/],
+    ['an EnvHttpProxyAgent', new EnvHttpProxyAgent(), /EnvHttpProxyAgent/],
+    ['a MockAgent', new MockAgent(), /MockAgent/],
+  ])('is refused: %s', async (_, given, what) => {
+    expect(await refusalOf(given)).toMatch(what);
+  });
+});
+
+describe('a dispatcher over which less can be proven, or nothing', () => {
+  test.each<[string, unknown, RegExp]>([
+    ['an Agent with HTTP/2', new Agent({ allowH2: true }), /HTTP\/2/],
+    ['an Agent that connects with HTTP/2', new Agent({ connect: { allowH2: true } }), /HTTP\/2/],
+    ['a Pool with HTTP/2', new Pool(origin, { allowH2: true }), /HTTP\/2/],
+    ['a ProxyAgent with HTTP/2 behind it', proxyWithHttp2('requestTls'), /HTTP\/2/],
+    ['a ProxyAgent with HTTP/2 before it', proxyWithHttp2('proxyTls'), /HTTP\/2/],
+    ['a client for HTTP/2', new H2CClient(origin), /H2CClient/],
+    ['an agent of another copy', otherCopy, /another copy of undici/],
+    ['an object of no class', Object.create(null), /not a dispatcher/],
+    ['a function', () => true, /not a dispatcher/],
+    ['nothing', null, /not a dispatcher/],
+  ])('is refused: %s', async (_, given, what) => {
+    expect(await refusalOf(given)).toMatch(what);
+  });
+
+  test('is told what to pass instead', async () => {
+    expect(await refusalOf(new RetryAgent(new Agent()))).toBe(
+      'The dispatcher of the managed sender is a RetryAgent, and may send a request twice. ' +
+        'Pass a plain Agent, Pool, Client or ProxyAgent of undici 7, the one that sagacity depends on.',
+    );
+  });
+});
+
+function proxyThatMakes(made: Dispatcher): ProxyAgent {
+  return new ProxyAgent({ uri: origin, factory: makes(made) });
+}
+
+function proxyWithHttp2(where: 'requestTls' | 'proxyTls'): ProxyAgent {
+  // undici hands these to its connector, whose options are more than what its types say.
+  return new ProxyAgent({ uri: origin, [where]: { allowH2: true } } as ProxyAgent.Options);
+}
+
+/** The message of the refusal, or a word that matches nothing. */
+async function refusalOf(given: unknown): Promise<string> {
+  const refusal: unknown = await checkedDispatcher(given).catch((error: unknown) => error);
+  return isSagacityError(refusal, 'DEFINITION_INVALID') ? refusal.message : 'taken';
+}

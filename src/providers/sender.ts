@@ -97,7 +97,10 @@ class Attempt implements Attempted {
     }
     const see = (reply: Reply, told: Seen['told']): HttpOutcome => {
       const verdict = verdictOf(contract, reply, this.#options.clock.now());
-      this.#seen = { result: resultOf(verdict), told: { ...told, proves: verdict.proves, ...alarmOf(verdict) } };
+      this.#seen = {
+        result: resultOf(verdict, contract),
+        told: { ...told, proves: verdict.proves, ...alarmOf(verdict) },
+      };
       return outcomeOnly(this.#seen.result);
     };
     const told = { gate: 'opened', by: 'sdk', ...(contract === null ? {} : { contract: nameOf(contract) }) };
@@ -187,14 +190,15 @@ class Attempt implements Attempted {
     const told = toldOf(arrival, verdict, contract);
     const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';
     const reason = arrival.gate === 'shut' ? arrival.reason : verdict.reason;
-    const result = resultOf({ ...verdict, reason });
+    const result = resultOf({ ...verdict, reason }, contract);
     if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { result, told, reply: null };
     const shown = { status: reply.status, headers: reply.headers, body: reply.body.value };
     return { result, told, reply: { shown, whole: reply } };
   }
 
   #outcomeOf(reply: Answered, body: ReplyBody): AttemptResult {
-    return resultOf(verdictOf(this.#sending.contract, { ...reply, body }, this.#options.clock.now()));
+    const { contract } = this.#sending;
+    return resultOf(verdictOf(contract, { ...reply, body }, this.#options.clock.now()), contract);
   }
 }
 
@@ -207,8 +211,14 @@ interface Sent {
 
 type Answered = Extract<Reply, { type: 'reply' }>;
 
-/** What a verdict makes of an attempt. A success proves nothing here: what it is, the executor reads. */
-function resultOf({ proves, reason, code, speaksFor, sendAgain, retryAfterMs }: Verdict): AttemptResult {
+/**
+ * What a verdict makes of an attempt. A success proves nothing here: what it is, the executor reads. Without a contract
+ * the definition has said what the key is worth.
+ */
+function resultOf(
+  { proves, reason, code, speaksFor, sendAgain, retryAfterMs }: Verdict,
+  contract: Contract | null,
+): AttemptResult {
   const pause = retryAfterMs === null ? {} : { retryAfterMs };
   switch (proves) {
     case 'not-sent':
@@ -231,7 +241,7 @@ function resultOf({ proves, reason, code, speaksFor, sendAgain, retryAfterMs }: 
       return {
         type: 'unknown',
         reason: proves === 'accepted' || proves === 'running' ? `${proves} (${reason})` : reason,
-        ...(sendAgain === 'ask-first' ? { sendAgain } : {}),
+        ...(contract !== null && sendAgain === 'ask-first' ? { sendAgain } : {}),
         ...pause,
       };
   }

@@ -196,7 +196,11 @@ describe('a success that cannot be read', () => {
   });
 
   test('is looked up first where no key makes a second send safe', async () => {
-    const { http } = await attemptAt((response) => answer(response, 201, '{'), { contract: null });
+    const keyless = contract({
+      ...{ name: 'cards/charges', version: '1', docs: 'https://cards.example/docs', verified: 'unverified' },
+      ...{ key: 'none', lookup: 'none' },
+    });
+    const { http } = await attemptAt((response) => answer(response, 201, '{'), { contract: keyless });
 
     expect(await http.send(charge, asCharge)).toMatchObject({ type: 'unknown', sendAgain: 'ask-first' });
   });

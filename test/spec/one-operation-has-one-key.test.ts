@@ -81,10 +81,10 @@ describe('an executor', () => {
 
     expect(handed).toHaveLength(2);
     for (const context of handed) {
-      expect(Object.keys(context).toSorted()).toEqual(['abortSignal', 'attempt', 'idempotencyKey', 'input']);
+      expect(Object.keys(context).toSorted()).toEqual(['abortSignal', 'attempt', 'http', 'idempotencyKey', 'input']);
     }
     for (const context of asked) {
-      expect(Object.keys(context).toSorted()).toEqual(['abortSignal', 'idempotencyKey', 'input']);
+      expect(Object.keys(context).toSorted()).toEqual(['abortSignal', 'http', 'idempotencyKey', 'input']);
     }
     expect(new Set([...handed, ...asked].map((context) => Reflect.get(context, 'idempotencyKey'))).size).toBe(1);
   });

@@ -15,7 +15,7 @@ import { testClock, type TestClock } from './clock.ts';
 import { callerInLife, clockInLife, type Life, newLife, storeInLife } from './life.ts';
 import { assertRegistered, type Script, scripted, type ScriptLine } from './script.ts';
 import { type AnyRun, settle } from './settle.ts';
-import { type Books, type TestRecord, visiting } from './test-provider.ts';
+import { newBooks, type TestRecord, visiting } from './test-provider.ts';
 import { testSender } from './test-sender.ts';
 
 export interface TestOptions {
@@ -33,7 +33,7 @@ export interface TestOrchestrator {
   readonly clock: TestClock;
   /**
    * What the executors of this operation, given itself or by its action, made at test providers, oldest first. Throws
-   * DEFINITION_MISSING.
+   * DEFINITION_MISSING, and DEFINITION_INVALID when one of them has sent one operation under two keys.
    */
   readonly records: (operation: AnyOperation | string) => readonly TestRecord[];
   /**
@@ -115,7 +115,7 @@ export function worldOf({ definitions, script: lines = [], tenant = 'test' }: Te
   const clock = testClock();
   const memory = memoryStore({ clock });
   const random = evenRandom();
-  const books: Books = [];
+  const books = newBooks();
 
   async function start(aroundIt: (life: Life) => Around = () => nobody): Promise<Process> {
     const life = newLife();
@@ -139,10 +139,22 @@ export function worldOf({ definitions, script: lines = [], tenant = 'test' }: Te
     records(operation) {
       const asked = typeof operation === 'string' ? operation : operation.action;
       assertRegistered(typeof operation === 'string' ? operations.get(operation) : operation, asked, operations);
-      return books.filter(({ action }) => action === asked).map(({ id, kind, key, body }) => ({ id, kind, key, body }));
+      assertOneKeyEach(asked);
+      return books.records
+        .filter(({ action }) => action === asked)
+        .map(({ id, kind, key, body }) => ({ id, kind, key, body }));
     },
-    settledIn: (process, begin, within = '1h') => settle({ clock, ...process, begin, within }),
+    async settledIn(process, begin, within = '1h') {
+      const result = await settle({ clock, ...process, begin, within });
+      for (const action of operations.keys()) assertOneKeyEach(action);
+      return result;
+    },
   };
+
+  function assertOneKeyEach(action: string): void {
+    const fault = books.faults.get(action);
+    if (fault !== undefined) throw fault;
+  }
 }
 
 /** Chance that always falls in the middle, and ids by number: a test that is repeated goes the same way. */

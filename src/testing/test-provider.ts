@@ -6,6 +6,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { differingPaths } from '../domain/canonical.ts';
+import { definitionInvalid, type SagacityError } from '../domain/errors.ts';
 import type { Call } from '../ports/caller.ts';
 import { inLife, type Life } from './life.ts';
 
@@ -23,27 +24,40 @@ export interface TestRecord {
 export interface TestProvider {
   /**
    * Makes a record, or gives the one that was made under this key. Without a key there is a new one each time. Rejects
-   * when the key was used with another body.
+   * when the key was used with another body, and with DEFINITION_INVALID when this operation has sent here under another
+   * key before: one that is made anew for a request, by an executor or the client beneath it, makes another record. The
+   * test fails by that, whatever the executor does with it.
    */
   make(key: string | null, body: unknown): Promise<TestRecord>;
   /** The record that was made under this key. */
   find(key: string): Promise<TestRecord | null>;
 }
 
-/** What all companies of one test orchestrator hold, oldest first. */
-export type Books = (TestRecord & { readonly action: string })[];
+/** What all companies of one test orchestrator hold, and what they have noticed about those who write. */
+export interface Books {
+  /** Oldest first. */
+  readonly records: (TestRecord & { readonly action: string })[];
+  /** Of each operation at each company, the key that it was sent under first. */
+  readonly keys: Map<string, string>;
+  /** By action, executors that made a key of their own. */
+  readonly faults: Map<string, SagacityError>;
+}
+
+export function newBooks(): Books {
+  return { records: [], keys: new Map(), faults: new Map() };
+}
 
 interface Visit {
   readonly books: Books;
   readonly life: Life;
-  readonly action: string;
+  readonly call: Call;
 }
 
 const visits = new AsyncLocalStorage<Visit>();
 
 /** Calls an executor or a look-up of a process, which finds these books. */
-export function visiting(books: Books, life: Life, { action }: Call, go: () => unknown): unknown {
-  return visits.run({ books, life, action }, go);
+export function visiting(books: Books, life: Life, call: Call, go: () => unknown): unknown {
+  return visits.run({ books, life, call }, go);
 }
 
 /**
@@ -59,16 +73,18 @@ export function visiting(books: Books, life: Life, { action }: Call, go: () => u
  */
 export function testProvider(kind: string): TestProvider {
   const under = (books: Books, key: string | null) =>
-    key === null ? undefined : books.find((record) => record.kind === kind && record.key === key);
+    key === null ? undefined : books.records.find((record) => record.kind === kind && record.key === key);
   return {
     async make(key, body) {
-      const { books, life, action } = visitHere();
+      const { books, life, call } = visitHere();
+      const { action } = call;
       return inLife(life, () => {
+        assertOneKey(books, call, kind, key);
         const earlier = under(books, key);
         if (earlier === undefined) {
-          const id = `${kind}_${books.filter((record) => record.kind === kind).length + 1}`;
+          const id = `${kind}_${books.records.filter((record) => record.kind === kind).length + 1}`;
           const record = { id, kind, key, body, action };
-          books.push(record);
+          books.records.push(record);
           return record;
         }
         if (differingPaths(earlier.body, body).length === 0) return earlier;
@@ -80,6 +96,27 @@ export function testProvider(kind: string): TestProvider {
       return inLife(life, () => under(books, key) ?? null);
     },
   };
+}
+
+/** Whatever key an executor gives, it is the same whenever this operation is sent. */
+function assertOneKey(
+  { keys, faults }: Books,
+  { tenant, operationId, action }: Call,
+  kind: string,
+  key: string | null,
+) {
+  if (key === null) return;
+  const place = JSON.stringify([tenant, operationId, kind]);
+  const first = keys.get(place);
+  if (first === undefined) keys.set(place, key);
+  if (first === undefined || first === key) return;
+  const fault = definitionInvalid(
+    `The executor of ${action} has sent one ${kind} under two keys.`,
+    "Hand on the idempotencyKey as it is, with every request, and switch the client's own retries off.",
+    { action },
+  );
+  faults.set(action, fault);
+  throw fault;
 }
 
 class KeyReused extends Error {

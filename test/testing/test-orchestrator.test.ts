@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { absent, failed, found, operation, saga, succeeded, typed } from 'sagacity';
+import { absent, failed, found, operation, type Outcome, saga, succeeded, typed } from 'sagacity';
 import { reply, testFetch, testOrchestrator, testProvider } from 'sagacity/testing';
 
 const charges = testProvider('charge');
@@ -231,5 +231,92 @@ describe('the books of a test provider', () => {
       ['payments_2', null],
       ['payments_3', null],
     ]);
+  });
+});
+
+/** Three requests to one company, each lost before it is sent again, under keys that are made here. */
+function insistent(keyOf: (inner: number, idempotencyKey: string) => string) {
+  return operation('card.charge', {
+    input: typed<{ orderId: string; amount: number }>(),
+    key: ({ input }) => input.orderId,
+    async execute({ input, idempotencyKey }): Promise<Outcome<string>> {
+      for (const inner of [1, 2, 3]) {
+        await charges.make(keyOf(inner, idempotencyKey), { amount: input.amount }).catch(() => {});
+      }
+      throw new Error('The reply was lost.');
+    },
+    keyRetention: '24h',
+    lookup: {
+      visibleWithin: '30s',
+      async find({ idempotencyKey }) {
+        const charge = await charges.find(idempotencyKey);
+        return charge === null ? absent() : found(succeeded(charge.id));
+      },
+    },
+  });
+}
+
+describe('an executor whose client sends again by itself', () => {
+  test('under the one key makes one record, in one attempt', async () => {
+    const charge = insistent((_inner, idempotencyKey) => idempotencyKey);
+    const { orchestrator, records, settled } = await testOrchestrator({ definitions: [charge] });
+
+    const run = await orchestrator.submit(charge, order);
+
+    expect(await settled(run)).toMatchObject({ status: 'succeeded' });
+    expect(records(charge)).toHaveLength(1);
+    expect((await run.history()).filter(({ kind }) => kind === 'start')).toHaveLength(1);
+  });
+
+  test('under keys of its own fails the test that it is run in, and says what to do', async () => {
+    const charge = insistent((inner, idempotencyKey) => `${idempotencyKey}-${inner}`);
+    const { orchestrator, records, settled } = await testOrchestrator({ definitions: [charge] });
+
+    const run = await orchestrator.submit(charge, order);
+
+    const refusal = { code: 'DEFINITION_INVALID', message: expect.stringMatching(/two keys.*retries off/) };
+    await expect(settled(run)).rejects.toMatchObject(refusal);
+    expect(() => records(charge)).toThrow(expect.objectContaining(refusal));
+  });
+
+  test('under another key in its next attempt fails it as well', async () => {
+    const charge = operation('card.charge', {
+      input: typed<{ orderId: string; amount: number }>(),
+      key: ({ input }) => input.orderId,
+      async execute({ input, idempotencyKey, attempt }) {
+        await charges.make(`${idempotencyKey}-${attempt}`, { amount: input.amount });
+        throw new Error('The reply was lost.');
+      },
+      ...{ keyRetention: '24h', lookup: 'none' },
+    });
+    const { orchestrator, settled } = await testOrchestrator({ definitions: [charge] });
+
+    const run = await orchestrator.submit(charge, order);
+
+    await expect(settled(run)).rejects.toMatchObject({ code: 'DEFINITION_INVALID' });
+  });
+});
+
+describe('an operation that is sent by http', () => {
+  test('is sent to a test provider under its key, whatever the host', async () => {
+    const charge = operation('card.charge', {
+      input: typed<{ orderId: string; amount: number }>(),
+      key: ({ input }) => input.orderId,
+      execute: ({ input, idempotencyKey, http }) =>
+        http.send(
+          { url: 'https://cards.example/charge', json: input, headers: { 'idempotency-key': idempotencyKey } },
+          ({ body }) => succeeded(body),
+        ),
+      ...{ keyRetention: '24h', lookup: 'none' },
+    });
+    const { orchestrator, records, settled } = await testOrchestrator({
+      definitions: [charge],
+      script: [reply(charge, 'lost')],
+    });
+
+    const run = await orchestrator.submit(charge, order);
+
+    expect(await settled(run)).toMatchObject({ status: 'succeeded' });
+    expect(records(charge)).toEqual([expect.objectContaining({ body: order })]);
   });
 });

@@ -6,10 +6,13 @@
 
 import { type History, proofOf } from './attempt.ts';
 import { backoffMs, type Retry } from './backoff.ts';
+import type { Contract } from './contract.ts';
 import type { EscalationReason } from './operation-state.ts';
 
 /** What a definition said about its provider, in milliseconds; pinned into the operation when it is submitted. */
 export interface Policy {
+  /** What the provider's replies prove and where its key goes; null: the definition has said all there is to know. */
+  readonly contract: Contract | null;
   /** How long the provider knows a key, from the start that it first saw it in; null: it does not. */
   readonly keyRetentionMs: number | null;
   readonly lookup: LookupPolicy | null;

@@ -39,6 +39,7 @@ import {
 
 const lookup: LookupPolicy = { visibleWithinMs: 20, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 50_000 };
 const both: Policy = {
+  contract: null,
   keyRetentionMs: 100_000,
   lookup,
   timeoutMs: 10,

@@ -23,6 +23,7 @@ import { type Facts, type Policy, REFUSED_SENDS_MAX, startMayBeLost } from '../.
 
 const lookup = { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 } as const;
 const both: Policy = {
+  contract: null,
   keyRetentionMs: 86_400_000,
   lookup,
   timeoutMs: 10_000,
@@ -1378,6 +1379,7 @@ const steps: fc.Arbitrary<Step> = fc.record({
   failsOver: fc.integer({ min: 0, max: 15 }).map((chance) => chance === 0),
 });
 const policies: fc.Arbitrary<Policy> = fc.record({
+  contract: fc.constant(null),
   keyRetentionMs: fc.constantFrom(null, 300),
   lookup: fc.option(
     fc.record({

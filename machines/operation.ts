@@ -30,6 +30,7 @@ import {
   type Facts,
   failureOf,
   hasEffect,
+  keyCounts,
   lookupGivesUp,
   lookupPauseMs,
   mayResubmitUnasked,
@@ -128,15 +129,20 @@ function known({ context, event }: Moment): History {
   const fact = event as OperationEvent | AttemptDone | AttemptThrew | LookupDone | LookupThrew;
   switch (fact.type) {
     case 'xstate.done.actor.attempt':
-      return attemptLearnt(history, history.attempts.length, fact.output);
+      return attemptLearnt(history, history.attempts.length, fact.output, keyCounts(policy, facts));
     case 'xstate.error.actor.attempt':
       return attemptLearnt(history, history.attempts.length, { type: 'unknown', reason: 'the executor threw' });
     case 'xstate.done.actor.lookup':
-      return lookupAnswered(history, fact.output.finding, absenceCounts(policy, facts, fact.output.beganAt));
+      return lookupAnswered(
+        history,
+        fact.output.finding,
+        absenceCounts(policy, facts, fact.output.beganAt),
+        keyCounts(policy, facts),
+      );
     case 'xstate.error.actor.lookup':
       return lookupAnswered(history, { type: 'inconclusive', reason: 'the look-up threw' }, 'not-yet');
     case 'evidence.received':
-      return wordReceived(history, fact.attempt, fact.outcome, fact.timeline);
+      return wordReceived(history, fact.attempt, fact.outcome, fact.timeline, keyCounts(policy, facts));
     case 'cancel.requested':
       return { ...history, cancelled: true };
     case 'verdict.given':
@@ -222,8 +228,8 @@ const operation = setup({
       const isUnprovable = policy.lookup === null && (policy.keyRetentionMs === null || history.cancelled);
       return isUnprovable && mayHaveLostStart(moment);
     },
-    mayTryAgain: (moment) => mayTryAgain(known(moment), moment.context.policy),
-    mayStartAfresh: (moment) => mayStartAfresh(known(moment), moment.context.policy),
+    mayTryAgain: (moment) => mayTryAgain(known(moment), moment.context.policy, moment.context.facts),
+    mayStartAfresh: (moment) => mayStartAfresh(known(moment), moment.context.policy, moment.context.facts),
     mayResubmitUnasked: ({ context }) => mayResubmitUnasked(context.history, context.policy, context.facts),
     mayNotStart: ({ context }) => !mayStart(context.history, context.policy, context.facts),
     mayNotStartAndLookup: ({ context }) =>

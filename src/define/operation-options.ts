@@ -8,18 +8,27 @@ import { fingerprintOf } from '../domain/canonical.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { refuseBadName } from './definition-name.ts';
 import { isFunction, refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
+import { saidTwice } from './operation-policy.ts';
+import { isContract } from './contract.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 import { isSchema } from './schema.ts';
 
-const required = {
+const alwaysRequired = {
   input: 'a Standard Schema, or typed<T>()',
   execute: 'a function that makes one attempt and returns an outcome',
+} as const;
+
+const required = {
+  ...alwaysRequired,
   keyRetention: "how long the provider knows the idempotency key ('24h'), or 'none'",
   lookup: "how to ask the provider ({ visibleWithin, find }), or 'none'",
 } as const;
 
+const lookupByContract = "how to ask the provider ({ find }), or 'none'";
+
 const optionNames = [
   ...Object.keys(required),
+  'contract',
   ...['output', 'key', 'compensate', 'timeout', 'sendWithin', 'retry', 'volatile', 'shared', 'limit', 'provider'],
 ];
 
@@ -43,12 +52,11 @@ export function refuseBadOptions(action: string, options: object): void {
   refuseUnknownOptions(action, options, optionNames);
   const given: Unchecked = { ...options };
   const subject: Subject = { called: action, facts: { action } };
-  refuseMissing(subject, given, required);
+  refuseBadFacts(action, subject, given);
   refuseUnless(isSchema(given.input), subject, 'input', required.input);
   refuseUnless(isFunction(given.execute), subject, 'execute', required.execute);
   refuseUnless(given.output === undefined || isSchema(given.output), subject, 'output', required.input);
   refuseUnless(given.key === undefined || isFunction(given.key), subject, 'key', 'a function of { input }');
-  refuseUnless(isLookup(given.lookup), subject, 'lookup', required.lookup);
   refuseUnless(given.shared === undefined || typeof given.shared === 'boolean', subject, 'shared', 'true or false');
   if (given.provider !== undefined) {
     refuseBadName(`provider of ${action}`, given.provider, "Write the company's name, such as 'card-company'.");
@@ -64,6 +72,25 @@ export function refuseBadOptions(action: string, options: object): void {
   }
 }
 
+/** What is known of the provider is stated, or described in a contract, and not both. */
+function refuseBadFacts(action: string, subject: Subject, given: Unchecked): void {
+  const { contract, keyRetention, lookup } = given;
+  if (contract === undefined) {
+    refuseMissing(subject, given, required);
+    return refuseUnless(isLookup(lookup), subject, 'lookup', required.lookup);
+  }
+  if (!isContract(contract)) {
+    throw definitionInvalid(`contract of ${action} is none.`, 'Give it what contract() returned.', {
+      ...subject.facts,
+      option: 'contract',
+    });
+  }
+  const canBeAsked = contract.lookup !== null;
+  refuseMissing(subject, given, canBeAsked ? { ...alwaysRequired, lookup: lookupByContract } : alwaysRequired);
+  if (keyRetention !== undefined) throw saidTwice(action, 'keyRetention', contract);
+  refuseUnless(lookup === undefined || isLookup(lookup), subject, 'lookup', lookupByContract);
+}
+
 /** True for a definition of this kind, whatever else it is. */
 export function hasType(value: unknown, type: string): boolean {
   return typeof value === 'object' && value !== null && 'type' in value && value.type === type;
@@ -75,6 +102,8 @@ interface Unchecked {
   readonly output?: unknown;
   readonly key?: unknown;
   readonly execute?: unknown;
+  readonly contract?: unknown;
+  readonly keyRetention?: unknown;
   readonly lookup?: unknown;
   readonly shared?: unknown;
   readonly provider?: unknown;

@@ -4,13 +4,14 @@
  * (JavaScript callers, sums of durations) is refused with DEFINITION_INVALID before anything can be submitted.
  */
 
+import type { Contract } from '../domain/contract.ts';
 import type { Duration } from '../domain/duration.ts';
 import type { Failed, Finding, Outcome, Succeeded } from '../domain/outcome.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { AttemptHttp, LookupHttp } from '../domain/http.ts';
 import { madeBy } from './made-at.ts';
 import { hasType, refuseBadAction, refuseBadOptions } from './operation-options.ts';
-import { type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';
+import { type AskingTimes, type LookupTimes, policyOf, type RetryOptions } from './operation-policy.ts';
 import type { Schema } from './schema.ts';
 import { type Ceiling, ceilingOf, type WorkLimit } from './work-limit.ts';
 
@@ -40,11 +41,38 @@ export interface LookupContext<Input> {
 
 type Awaitable<T> = T | PromiseLike<T>;
 
-/** How to ask the provider what became of a request whose reply was lost. */
-export interface LookupOptions<Input, Found, Output> extends LookupTimes {
+/** Asks the provider what became of a request whose reply was lost. */
+interface Asking<Input, Found, Output> {
   // The second half of the union is there for `found(failed('...'))`, which takes its output type from where it stands.
   /** Answers `found(outcome, ...more)`, `absent()` or `inconclusive()`. A record in progress is inconclusive. */
   readonly find: (context: LookupContext<Input>) => Found | Awaitable<Finding<Output, never>>;
+}
+
+/** How to ask the provider, and when. */
+export type LookupOptions<Input, Found, Output> = LookupTimes & Asking<Input, Found, Output>;
+
+/** What is known of the provider, stated in the definition. */
+export interface StatedFacts<Input, Found, Output> {
+  /** How long the provider knows the key, from the first attempt on, or `'none'`. */
+  readonly keyRetention: Duration | 'none';
+  /** How to ask the provider, or `'none'`. */
+  readonly lookup: LookupOptions<Input, Found, Output> | 'none';
+  readonly contract?: never;
+}
+
+/** What is known of the provider, described once for all that goes there. */
+export interface ContractedFacts<Input, Found, Output> {
+  /**
+   * What the provider's documentation says: where its key goes and how long it counts, how it is looked up, what its
+   * replies prove. It is kept with each operation when that is submitted, and decides to its end.
+   */
+  readonly contract: Contract;
+  /**
+   * How to ask the provider, or `'none'`. What an answer is worth is in the contract. May be left out where that says that
+   * nobody can be asked.
+   */
+  readonly lookup?: (AskingTimes & Asking<Input, Found, Output>) | 'none';
+  readonly keyRetention?: never;
 }
 
 /** The real inverse of an effect, itself an operation, or the reason why there is none. */
@@ -56,7 +84,20 @@ export type CompensateOption<Input, Output, Inverse, Reason extends string> =
     }
   | { readonly none: Reason };
 
-export interface OperationOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason extends string> {
+export type OperationOptions<
+  Submitted,
+  Input,
+  Returned,
+  Produced,
+  Found,
+  Output,
+  Inverse,
+  Reason extends string,
+> = OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason> &
+  (StatedFacts<Input, Found, OutputIn<NoInfer<Returned>>> | ContractedFacts<Input, Found, OutputIn<NoInfer<Returned>>>);
+
+/** What an operation says of itself. */
+export interface OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason extends string> {
   /** A Standard Schema or `typed<T>()`. Its output is what is stored, fingerprinted and executed. */
   readonly input: Schema<Submitted, Input>;
   /** Looks at what `execute` and `find` produce; its output is the operation's output. */
@@ -65,10 +106,6 @@ export interface OperationOptions<Submitted, Input, Returned, Produced, Found, O
   readonly key?: (context: { readonly input: Input }) => string;
   /** One attempt. Returns an outcome; whatever it throws is unknown, because an exception proves nothing. */
   readonly execute: (context: AttemptContext<Input>) => Returned;
-  /** How long the provider knows the key, from the first attempt on, or `'none'`. */
-  readonly keyRetention: Duration | 'none';
-  /** How to ask the provider, or `'none'`. */
-  readonly lookup: LookupOptions<Input, Found, OutputIn<NoInfer<Returned>>> | 'none';
   /** How a success is taken back. */
   readonly compensate?: CompensateOption<Input, NoInfer<Output>, Inverse, Reason>;
   /** How long the executor may take before it is aborted. Default `'30s'`. */
@@ -162,8 +199,8 @@ export type Compensation =
  * Defines one operation. Nothing runs and nothing is stored; the orchestrator it is listed with does that.
  *
  * The output and the codes are inferred from what `execute` and `find` return; with an `output` schema the output is
- * the schema's. `keyRetention` and `lookup` are facts about the provider, and both must be stated: they decide whether
- * a lost reply may be sent again, must be looked up, or is handed to a person.
+ * the schema's. `keyRetention` and `lookup` are facts about the provider, and both must be stated, or described in a
+ * `contract`: they decide whether a lost reply may be sent again, must be looked up, or is handed to a person.
  *
  * @example
  * const chargeCard = operation('card.charge', {
@@ -197,7 +234,7 @@ export function operation<
   refuseBadOptions(action, options);
   // Who runs them hands over what has been through the schema; the static types have done their work at this call.
   const given = options as Given;
-  const { find } = given.lookup === 'none' ? { find: null } : given.lookup;
+  const { find } = given.lookup === undefined || given.lookup === 'none' ? { find: null } : given.lookup;
   const definition = Object.freeze({
     type: 'operation' as const,
     action,
@@ -229,8 +266,9 @@ interface Given {
   readonly output?: Schema;
   readonly key?: (context: { readonly input: unknown }) => string;
   readonly execute: (context: AttemptContext<unknown>) => Awaitable<Outcome>;
-  readonly keyRetention: Duration | 'none';
-  readonly lookup: LookupOptions<unknown, Awaitable<Finding>, unknown> | 'none';
+  readonly contract?: Contract;
+  readonly keyRetention?: Duration | 'none';
+  readonly lookup?: ((LookupTimes | AskingTimes) & Asking<unknown, Awaitable<Finding>, unknown>) | 'none';
   readonly compensate?: Compensation;
   readonly timeout?: Duration;
   readonly sendWithin?: Duration;

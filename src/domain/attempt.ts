@@ -4,7 +4,8 @@
  * about one attempt says nothing about another.
  */
 
-import type { Finding, Outcome, Succeeded } from './outcome.ts';
+import type { PauseAsked } from './backoff.ts';
+import type { Finding, Outcome, Settling, Succeeded } from './outcome.ts';
 
 /**
  * Where one started attempt stands.
@@ -19,7 +20,7 @@ import type { Finding, Outcome, Succeeded } from './outcome.ts';
  */
 export type Standing = 'open' | 'unproven' | 'absent' | 'without-effect' | 'refused' | 'effect' | 'not-sent';
 
-export interface Attempt {
+export interface Attempt extends PauseAsked {
   /** 1, 2, 3 ... in the order of starting. For people and logs; never part of a key. */
   readonly number: number;
   readonly standing: Standing;
@@ -34,6 +35,8 @@ export interface Attempt {
   readonly assumedOn?: string;
   /** Set while only a person says that it had no effect: the provider may have refused it, and shows that. */
   readonly stated?: true;
+  /** Of one that is unproven: what became of it has to be asked before anything is sent again under its key. */
+  readonly askFirst?: true;
 }
 
 /** Everything that decides what an operation may do next, apart from its policy and the time. */
@@ -92,12 +95,23 @@ export function lostStartAssumed(history: History, timeline: string): History {
   return { ...history, grants: history.grants + 1, lookups: 0, attempts: [...history.attempts, assumed] };
 }
 
-/** Attempt `number` has ended, or something was learnt about it later. Unknown teaches nothing about a proven one. */
-export function attemptLearnt(history: History, number: number, outcome: AttemptResult): History {
+/**
+ * Attempt `number` has ended, or something was learnt about it later. Unknown teaches nothing about a proven one.
+ * `keyCounts`: the provider still knows the key, so that a refusal which it gives to every send under that key says what
+ * became of those before it.
+ */
+export function attemptLearnt(history: History, number: number, outcome: AttemptResult, keyCounts = false): History {
   const known = history.attempts.find((attempt) => attempt.number === number);
   if (known === undefined) return history;
   const next = learnt(known, outcome);
-  const attempts = history.attempts.map((attempt) => (attempt === known ? next : attempt));
+  const refusal = next.standing === 'refused' && outcome.type === 'failed' ? outcome : null;
+  const speaksForAll = keyCounts && refusal !== null && speaksForKey(refusal);
+  const attempts = history.attempts.map((attempt) => {
+    if (attempt === known) return next;
+    // One that was sent after it may have met another memory of the provider.
+    const isToldOf = speaksForAll && attempt.number < number && isUnproven(attempt);
+    return isToldOf ? { ...lastingOf(attempt), standing: 'refused' as const, code: refusal.code } : attempt;
+  });
   const refusedSends =
     next.standing === known.standing
       ? history.refusedSends
@@ -120,8 +134,9 @@ export function wordReceived(
   number: number,
   outcome: AttemptResult,
   timeline: string | undefined,
+  keyCounts = false,
 ): History {
-  if (isRecorded(history, number, timeline)) return attemptLearnt(history, number, outcome);
+  if (isRecorded(history, number, timeline)) return attemptLearnt(history, number, outcome, keyCounts);
   if (outcome.type !== 'succeeded' && outcome.type !== 'succeeded-unusably') return history;
   const reference = outcome.reference ?? null;
   const result = outcome.type === 'succeeded' ? { output: outcome.output, reference } : null;
@@ -143,7 +158,7 @@ function otherRecord(known: Attempt, outcome: AttemptResult): string[] {
 }
 
 function learnt(known: Attempt, outcome: AttemptResult): Attempt {
-  const named = nameOf(known);
+  const named = lastingOf(known);
   switch (outcome.type) {
     case 'succeeded':
     case 'succeeded-unusably': {
@@ -154,15 +169,27 @@ function learnt(known: Attempt, outcome: AttemptResult): Attempt {
       return known.standing === 'effect' ? known : { ...named, standing: 'refused', code: outcome.code };
     case 'not-applied':
       if (known.standing === 'effect' || known.standing === 'refused') return known;
-      return { ...named, standing: outcome.sent === false ? 'not-sent' : 'without-effect' };
-    case 'unknown':
-      return known.standing === 'open' ? { ...named, standing: 'unproven' } : known;
+      return { ...named, ...askedBy(outcome), standing: outcome.sent === false ? 'not-sent' : 'without-effect' };
+    case 'unknown': {
+      if (known.standing !== 'open') return known;
+      const askFirst = outcome.sendAgain === 'ask-first' ? { askFirst: true as const } : {};
+      return { ...named, ...askedBy(outcome), ...askFirst, standing: 'unproven' };
+    }
   }
 }
 
+type Lasting = Pick<Attempt, 'number' | 'assumedOn' | keyof PauseAsked>;
+
 /** What of an attempt does not change, whatever is learnt about it. */
-function nameOf({ number, assumedOn }: Attempt): Pick<Attempt, 'number' | 'assumedOn'> {
-  return assumedOn === undefined ? { number } : { number, assumedOn };
+function lastingOf({ number, assumedOn, ...rest }: Attempt): Lasting {
+  return { number, ...(assumedOn === undefined ? {} : { assumedOn }), ...askedBy(rest) };
+}
+
+function askedBy({ retryAfterMs, longestPause }: PauseAsked): PauseAsked {
+  return {
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(longestPause === undefined ? {} : { longestPause }),
+  };
 }
 
 /** How much an `absent` proves: nothing yet, enough to send again while the provider knows the key, or all. */
@@ -179,8 +206,13 @@ export function areSeveral(references: readonly (string | null)[]): boolean {
   return references.length > 1 && (references.includes(null) || new Set(references).size > 1);
 }
 
-/** What a look-up answer adds. */
-export function lookupAnswered(history: History, finding: Finding | FoundUnusably, counts: AbsenceCounts): History {
+/** What a look-up answer adds. `keyCounts`: the provider still knows the key. */
+export function lookupAnswered(
+  history: History,
+  finding: Finding | FoundUnusably,
+  counts: AbsenceCounts,
+  keyCounts = false,
+): History {
   const answered = { ...history, lookups: history.lookups + 1 };
   switch (finding.type) {
     case 'inconclusive':
@@ -194,8 +226,9 @@ export function lookupAnswered(history: History, finding: Finding | FoundUnusabl
       const effects = finding.records.filter((record): record is Succeeded<unknown> => record.type === 'succeeded');
       const [first] = effects;
       if (first === undefined) {
-        if (counts !== 'finally' && mayBeOfAnEarlier(answered)) return answered;
         const [refusal] = finding.records;
+        const speaksForAll = counts === 'finally' || (keyCounts && speaksForKey(refusal));
+        if (!speaksForAll && mayBeOfAnEarlier(answered)) return answered;
         return settleUnproven(answered, {
           standing: 'refused',
           ...(refusal.type === 'failed' ? { code: refusal.code } : {}),
@@ -208,6 +241,10 @@ export function lookupAnswered(history: History, finding: Finding | FoundUnusabl
       };
     }
   }
+}
+
+function speaksForKey(refusal: Settling): boolean {
+  return refusal.type === 'failed' && refusal.speaksFor === 'key';
 }
 
 /**
@@ -262,8 +299,10 @@ export function outcomeStated(history: History, outcome: AttemptResult): History
   return { ...history, result: { output: outcome.output, reference: outcome.reference ?? null } };
 }
 
-function settleUnproven(history: History, as: Omit<Attempt, 'number' | 'assumedOn'>): History {
-  const attempts = history.attempts.map((attempt) => (isUnproven(attempt) ? { ...nameOf(attempt), ...as } : attempt));
+function settleUnproven(history: History, as: Omit<Attempt, keyof Lasting>): History {
+  const attempts = history.attempts.map((attempt) =>
+    isUnproven(attempt) ? { ...lastingOf(attempt), ...as } : attempt,
+  );
   return { ...history, attempts };
 }
 

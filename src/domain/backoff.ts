@@ -12,13 +12,22 @@ export interface Retry {
   readonly jitter: 'full' | 'none';
 }
 
+/** What an attempt has asked for beside what is planned: by its provider, or because nothing changes soon. */
+export interface PauseAsked {
+  readonly retryAfterMs?: number;
+  readonly longestPause?: true;
+}
+
 /**
  * Whole milliseconds to wait after attempt `attempt` (counted from 1) before the next one. Exponential backoff
- * doubles from `delayMs`; no delay exceeds `maxDelayMs`. `random` is a number in [0, 1) and counts only with jitter.
+ * doubles from `delayMs`; what is planned never exceeds `maxDelayMs`. `random` is a number in [0, 1) and counts only with
+ * jitter. Nobody comes back sooner than was asked: the random part is added to that, so that those who were asked for the
+ * same pause do not come back together.
  */
-export function backoffMs(retry: Retry, attempt: number, random: number): number {
+export function backoffMs(retry: Retry, attempt: number, random: number, asked: PauseAsked = {}): number {
   const planned = Math.min(grown(retry, attempt), retry.maxDelayMs);
-  return Math.round(retry.jitter === 'full' ? random * planned : planned);
+  const atLeast = Math.max(asked.retryAfterMs ?? 0, asked.longestPause === true ? retry.maxDelayMs : 0);
+  return retry.jitter === 'full' ? atLeast + Math.round(random * planned) : Math.max(atLeast, planned);
 }
 
 function grown(retry: Retry, attempt: number): number {

@@ -11,6 +11,8 @@ import type { EscalationReason } from './operation-state.ts';
 
 /** What a definition said about its provider, in milliseconds; pinned into the operation when it is submitted. */
 export interface Policy {
+  /** What the provider's replies prove and where its key goes; null: the definition has said all there is to know. */
+  readonly contract: Contract | null;
   /** How long the provider knows a key, from the start that it first saw it in; null: it does not. */
   readonly keyRetentionMs: number | null;
   readonly lookup: LookupPolicy | null;
@@ -21,8 +23,6 @@ export interface Policy {
   readonly retry: Retry;
   /** The operation undoes another one: it never gives up by itself, it escalates. */
   readonly inverse: boolean;
-  /** What is known of its provider's keys and replies; null: nothing more than is said above. */
-  readonly contract: Contract | null;
 }
 
 export interface LookupPolicy {
@@ -108,34 +108,56 @@ export function windowAllows(history: History, policy: Policy, facts: Facts): bo
 /** May the next attempt start now that it is due? Late evidence may have used up the attempts since it was planned. */
 export function mayStart(history: History, policy: Policy, facts: Facts): boolean {
   if (history.cancelled) return false;
-  return !isResubmission(history) || (attemptsLeft(history, policy) && windowAllows(history, policy, facts));
+  if (!isResubmission(history)) return true;
+  return attemptsLeft(history, policy) && windowAllows(history, policy, facts) && !mustAskFirst(history);
 }
 
 function isWindowOpen(facts: Facts): boolean {
   return facts.windowEndsAt === null || facts.now < facts.windowEndsAt;
 }
 
+/** The provider knows the key, so that what it says of that now holds for all that was sent under it. */
+export function keyCounts(policy: Policy, facts: Facts): boolean {
+  return policy.keyRetentionMs !== null && isWindowOpen(facts);
+}
+
+/** The pause before the next attempt is over before the provider forgets the key, if that matters. */
+function pauseFits(history: History, policy: Policy, facts: Facts): boolean {
+  if (!isResubmission(history) || facts.windowEndsAt === null) return true;
+  return facts.now + attemptPauseMs(history, policy, facts) < facts.windowEndsAt;
+}
+
 /** After an attempt that was not applied: wait and start another? An unproven earlier one is checked when it is due. */
-export function mayTryAgain(history: History, policy: Policy): boolean {
+export function mayTryAgain(history: History, policy: Policy, facts: Facts): boolean {
   const last = history.attempts.at(-1);
   const repeatable = last?.standing === 'without-effect' || last?.standing === 'not-sent';
-  return repeatable && !hasEffect(history, policy) && !history.cancelled && attemptsLeft(history, policy);
+  return repeatable && !hasEffect(history, policy) && isToGoOn(history, policy) && pauseFits(history, policy, facts);
 }
 
 /** Every attempt is proven without effect and another is allowed. */
-export function mayStartAfresh(history: History, policy: Policy): boolean {
-  return proof(history, policy).type === 'without-effect' && !history.cancelled && attemptsLeft(history, policy);
+export function mayStartAfresh(history: History, policy: Policy, facts: Facts): boolean {
+  const isProven = proof(history, policy).type === 'without-effect';
+  return isProven && isToGoOn(history, policy) && pauseFits(history, policy, facts);
+}
+
+function isToGoOn(history: History, policy: Policy): boolean {
+  return !history.cancelled && attemptsLeft(history, policy);
+}
+
+/** Another send under the key could do it again, or would teach nothing, before it is known what became of this one. */
+function mustAskFirst({ attempts }: History): boolean {
+  return attempts.some(({ standing, askFirst }) => standing === 'unproven' && askFirst === true);
 }
 
 /** Nobody can be asked, but the contract makes the same key safe: send again under it? */
 export function mayResubmitUnasked(history: History, policy: Policy, facts: Facts): boolean {
   return (
     policy.lookup === null &&
-    policy.keyRetentionMs !== null &&
+    keyCounts(policy, facts) &&
     !hasEffect(history, policy) &&
-    !history.cancelled &&
-    attemptsLeft(history, policy) &&
-    isWindowOpen(facts)
+    !mustAskFirst(history) &&
+    isToGoOn(history, policy) &&
+    pauseFits(history, policy, facts)
   );
 }
 
@@ -148,11 +170,18 @@ export function hasEffect(history: History, policy: Policy): boolean {
 /** Why an operation that can neither be looked up nor sent again waits for a person. */
 export function reasonWithoutLookup(history: History, policy: Policy, facts: Facts): EscalationReason {
   if (hasEffect(history, policy)) return 'output-unusable';
-  if (policy.keyRetentionMs !== null && !isWindowOpen(facts)) return 'window-passed';
+  if (isOutOfTime(history, policy, facts)) return 'window-passed';
   const isAssumed = history.attempts.some(
     ({ standing, assumedOn }) => standing === 'unproven' && assumedOn !== undefined,
   );
   return isAssumed ? 'timeline-changed' : 'no-lookup';
+}
+
+/** The provider will have forgotten the key before another attempt, which is left, can start. */
+function isOutOfTime(history: History, policy: Policy, facts: Facts): boolean {
+  if (policy.keyRetentionMs === null) return false;
+  const isPlanned = isToGoOn(history, policy) && !mustAskFirst(history);
+  return !isWindowOpen(facts) || (isPlanned && !pauseFits(history, policy, facts));
 }
 
 /** How much it proves that a look-up which began at `beganAt` found nothing. */
@@ -161,7 +190,7 @@ export function absenceCounts(policy: Policy, facts: Facts, beganAt: number): 'n
   if (lookup === null) return 'not-yet';
   if (lookup.arrivalLimitMs !== null && beganAt >= visibleFrom(policy, lookup, facts) + lookup.arrivalLimitMs)
     return 'finally';
-  const counts = beganAt >= visibleFrom(policy, lookup, facts) && policy.keyRetentionMs !== null && isWindowOpen(facts);
+  const counts = beganAt >= visibleFrom(policy, lookup, facts) && keyCounts(policy, facts);
   return counts ? 'inside-window' : 'not-yet';
 }
 
@@ -187,7 +216,7 @@ export function lookupGivesUp(
     if (hasEffect(history, policy)) return 'output-unusable';
     const final = lookup.arrivalLimitMs !== null;
     if (!final && answer.beganAt >= visibleFrom(policy, lookup, facts)) {
-      return policy.keyRetentionMs !== null && !isWindowOpen(facts) ? 'window-passed' : 'absent-not-final';
+      return isOutOfTime(history, policy, facts) ? 'window-passed' : 'absent-not-final';
     }
   }
   const lastLeftBy = facts.sendBy ?? facts.createdAt ?? facts.now;
@@ -210,8 +239,8 @@ export function lookupPauseMs(history: History, policy: Policy, facts: Facts): n
   return Math.min(spread, ...decisive);
 }
 
-/** Pause before the next attempt; none before the first. */
+/** Pause before the next attempt, at least as long as the last one asked for; none before the first. */
 export function attemptPauseMs(history: History, policy: Policy, facts: Facts): number {
-  const started = history.attempts.length;
-  return started === 0 ? 0 : backoffMs(policy.retry, started, facts.random);
+  const last = history.attempts.at(-1);
+  return last === undefined ? 0 : backoffMs(policy.retry, history.attempts.length, facts.random, last);
 }

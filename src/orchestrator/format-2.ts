@@ -23,7 +23,15 @@ const history: Model = {
 };
 
 const policy: Model = {
-  defaults: { keyRetentionMs: null, lookup: null, timeoutMs: 30_000, sendWithinMs: 5_000, inverse: false, retry: {} },
+  defaults: {
+    contract: null,
+    keyRetentionMs: null,
+    lookup: null,
+    timeoutMs: 30_000,
+    sendWithinMs: 5_000,
+    inverse: false,
+    retry: {},
+  },
   members: {
     lookup: { defaults: { arrivalLimitMs: null, everyMs: 5_000, giveUpAfterMs: 259_200_000 } },
     retry: {

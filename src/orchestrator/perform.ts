@@ -10,6 +10,7 @@ import type { Contract } from '../domain/contract.ts';
 import { errorRecord } from '../domain/error-record.ts';
 import { formatDuration } from '../domain/duration.ts';
 import { isOutcome, type Outcome } from '../domain/outcome.ts';
+import { RETRY_AFTER_MAX_MS } from '../domain/reply.ts';
 import type { Operation } from '../define/operation.ts';
 import { validate } from '../define/schema.ts';
 import { cutText } from '../domain/text.ts';
@@ -163,15 +164,34 @@ function outcomeIn(said: unknown): Outcome | null {
       case 'succeeded':
         return { type: 'succeeded', output: said.output, ...referenceIn(said) };
       case 'failed':
-        return { type: 'failed', code: cutText(said.code, CODE_LENGTH_MAX) };
+        return {
+          type: 'failed',
+          code: cutText(said.code, CODE_LENGTH_MAX),
+          ...(said.speaksFor === 'key' ? { speaksFor: 'key' } : {}),
+        };
       case 'not-applied':
-        return { type: 'not-applied', reason: said.reason, ...(said.sent === false ? { sent: false } : {}) };
+        return {
+          ...{ type: 'not-applied', reason: said.reason },
+          ...(said.sent === false ? { sent: false } : {}),
+          ...retryAfterIn(said),
+          ...(said.longestPause === true ? { longestPause: true } : {}),
+        };
       case 'unknown':
-        return { type: 'unknown', reason: said.reason };
+        return {
+          ...{ type: 'unknown', reason: said.reason },
+          ...(said.sendAgain === 'ask-first' ? { sendAgain: 'ask-first' } : {}),
+          ...retryAfterIn(said),
+        };
     }
   } catch {
     return null;
   }
+}
+
+/** A pause that is none is not asked for. */
+function retryAfterIn({ retryAfterMs: asked }: { readonly retryAfterMs?: unknown }): { retryAfterMs?: number } {
+  if (typeof asked !== 'number' || !(asked >= 0)) return {};
+  return { retryAfterMs: Math.min(Math.ceil(asked), RETRY_AFTER_MAX_MS) };
 }
 
 /** A name that cannot tell two records apart is none; the effect is proven without it. */

@@ -46,10 +46,13 @@ export function withFacts(row: KernelRow, facts: Facts): KernelRow {
 export function fromStored(stored: OperationRow): KernelRow {
   // Written by `toStored`.
   const row = snapshotOf(stored) as KernelRow & { context: StoredContext };
-  const { result } = row.context.history;
+  const { policy, history } = row.context;
+  const { result } = history;
   const context: StoredContext = {
     ...row.context,
-    history: { ...row.context.history, result: result === null ? null : { ...result, output: storedOutput(stored) } },
+    // Rows that were written before there were contracts have no word of one.
+    policy: { ...policy, contract: policy.contract ?? null },
+    history: { ...history, result: result === null ? null : { ...result, output: storedOutput(stored) } },
   };
   return { ...row, context };
 }

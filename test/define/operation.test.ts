@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { contract, type ContractOptions } from '../../src/define/contract.ts';
 import { isOperation, operation } from '../../src/define/operation.ts';
 import { typed } from '../../src/define/schema.ts';
 import { isSagacityError, type SagacityError } from '../../src/domain/errors.ts';
+import type { SameKey } from '../../src/domain/contract.ts';
 import { absent, succeeded } from '../../src/domain/outcome.ts';
 
 interface Payment {
@@ -37,6 +39,7 @@ describe('a defined operation', () => {
     });
 
     expect(charge.policy).toEqual({
+      contract: null,
       keyRetentionMs: 86_400_000,
       lookup: { visibleWithinMs: 30_000, arrivalLimitMs: null, everyMs: 5000, giveUpAfterMs: 259_200_000 },
       timeoutMs: 30_000,
@@ -70,6 +73,7 @@ describe('a defined operation', () => {
     });
 
     expect(charge.policy).toEqual({
+      contract: null,
       keyRetentionMs: 604_800_000,
       lookup: { visibleWithinMs: 0, arrivalLimitMs: 3_600_000, everyMs: 60_000, giveUpAfterMs: 86_400_000 },
       timeoutMs: 250,
@@ -199,6 +203,7 @@ describe('an option nobody reads', () => {
     ['lookUp', 'lookup'],
     ['volatiles', 'volatile'],
     ['compensation', 'compensate'],
+    ['contracts', 'contract'],
   ])('is refused, and %s suggests %s', (wrong, right) => {
     const error = refusalOf('card.charge', { ...unaided, [wrong]: 'x' });
 
@@ -334,6 +339,102 @@ describe('a provider that would forget the key too soon', () => {
 
     expect(later.policy.keyRetentionMs).toBe(60_001);
     expect(unaware.policy.keyRetentionMs).toBeNull();
+  });
+});
+
+describe('an operation with a contract', () => {
+  const said = { name: 'card-company/charges', version: '1', docs: 'https://docs.example', verified: 'unverified' };
+  const sameKey: SameKey = {
+    ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'unsaid' },
+    ...{ afterServerError: 'unsaid', otherParameters: 'unsaid' },
+  };
+  const keyed = { key: { in: 'header', name: 'Idempotency-Key' }, keyRetention: '10m', sameKey } as const;
+  const asked = { lookup: { by: 'reference', visibleWithin: '30s', arrivalLimit: '2m' } } as const;
+  const describing = (options: Partial<ContractOptions>) =>
+    contract({ key: 'none', lookup: 'none', ...said, ...options });
+  const both = describing({ ...keyed, ...asked });
+  const times = { sendWithin: '5s', timeout: '30s' };
+
+  test('has its retention and the worth of its look-up from there, and keeps the contract with them', () => {
+    const charge = operation('card.charge', { input, execute, contract: both, lookup: { find, every: '9s' } });
+
+    expect(charge.policy).toMatchObject({
+      contract: both,
+      keyRetentionMs: 600_000,
+      lookup: { visibleWithinMs: 30_000, arrivalLimitMs: 120_000, everyMs: 9_000, giveUpAfterMs: 259_200_000 },
+    });
+    expect(charge.options.find).toBe(find);
+  });
+
+  test('needs no look-up where the contract has none, and may do without where a key is enough', () => {
+    const silent = operation('a', { input, execute, contract: describing(keyed) });
+    const nobody = operation('b', { input, execute, contract: describing({}) });
+    const unasked = operation('c', { input, execute, contract: both, lookup: 'none' });
+
+    expect([silent, nobody, unasked].map(({ policy }) => policy.lookup)).toEqual([null, null, null]);
+    expect([silent, nobody, unasked].map(({ policy }) => policy.keyRetentionMs)).toEqual([600_000, null, 600_000]);
+  });
+
+  test.each([
+    ['keyRetention', { contract: both, keyRetention: '24h', lookup: 'none' }],
+    ['lookup.visibleWithin', { contract: both, lookup: { find, visibleWithin: '1s' } }],
+    ['lookup.arrivalLimit', { contract: both, lookup: { find, arrivalLimit: '1s' } }],
+  ])('is refused when it says %s once more', (option, facts) => {
+    const error = refusalOf('card.charge', { input, execute, ...facts });
+
+    expect(error.message).toBe(
+      `card.charge says ${option}, and so does its contract card-company/charges. Leave ${option} out: with a contract, that decides.`,
+    );
+  });
+
+  test('is refused without a word about the look-up that the contract has', () => {
+    const error = refusalOf('card.charge', { input, execute, contract: both });
+
+    expect(error.message).toBe(
+      "card.charge does not say lookup. Add lookup: how to ask the provider ({ find }), or 'none'.",
+    );
+  });
+
+  test('is refused with a look-up that the contract does not have', () => {
+    const error = refusalOf('card.charge', { input, execute, contract: describing(keyed), lookup: { find } });
+
+    expect(error.message).toContain('its contract card-company/charges says that nobody can be asked.');
+  });
+
+  test('is refused when nothing that the contract offers would settle a lost reply', () => {
+    const error = refusalOf('card.charge', { input, execute, contract: describing(asked), lookup: 'none' });
+
+    expect(error.message).toContain(
+      'card.charge has no look-up, and its contract card-company/charges no key: nothing would settle a lost reply.',
+    );
+    expect(error.facts).toMatchObject({ option: 'lookup' });
+  });
+
+  test('is refused when its last attempt could outlive the key, with the sums', () => {
+    const facts = { ...times, contract: both, lookup: { find }, retry: { attempts: 5, maxDelay: '2m' } };
+
+    const error = refusalOf('card.charge', { input, execute, ...facts });
+
+    expect(error.message).toBe(
+      'card.charge: sendWithin (5s) + timeout (30s) + 4 times retry.maxDelay and timeout (10m) + lookup.visibleWithin (30s) ' +
+        'is 665s, which is not below keyRetention of the contract card-company/charges (10m). The provider would forget ' +
+        'the key before a lost reply can be cleared up: shorten them, or lower retry.attempts.',
+    );
+  });
+
+  test('is accepted as soon as its last attempt fits', () => {
+    const { policy } = operation('card.charge', {
+      ...{ input, execute, contract: both, lookup: { find } },
+      ...({ sendWithin: '5s', timeout: '30s', retry: { attempts: 4, maxDelay: '2m' } } as const),
+    });
+
+    expect(policy.retry.attempts).toBe(4);
+  });
+
+  test.each([{}, null, 'stripe', { type: 'operation' }])('is refused when the contract is none: %o', (none) => {
+    const error = refusalOf('card.charge', { ...unaided, contract: none });
+
+    expect(error.message).toBe('contract of card.charge is none. Give it what contract() returned.');
   });
 });
 

@@ -81,6 +81,49 @@ describe('an attempt that has been started', () => {
   });
 });
 
+describe('a refusal that the provider gives to every send under the key', () => {
+  const forAll = { ...failed('declined'), speaksFor: 'key' } as const;
+
+  test.each<[string, (answered: History) => History]>([
+    ['by the reply to the last of them', (sent) => attemptLearnt(attemptStarted(sent), 3, forAll, true)],
+    ['by a late word about the last of them', (sent) => wordReceived(sent, 2, forAll, undefined, true)],
+    ['by a look-up', (sent) => lookupAnswered(sent, found(forAll), 'not-yet', true)],
+  ])('settles those before it, %s', (_, answer) => {
+    const history = answer(after(lost, lost));
+
+    expect(proofOf(history, retained)).toEqual({ type: 'refused', code: 'declined' });
+    expect(new Set(standings(history))).toEqual(new Set(['refused']));
+  });
+
+  test('settles what was absent, and could still arrive', () => {
+    const absentOnce = lookupAnswered(after(lost), absent(), 'inside-window');
+
+    const history = attemptLearnt(attemptStarted(absentOnce), 2, forAll, true);
+
+    expect(standings(history)).toEqual(['refused', 'refused']);
+  });
+
+  test('says nothing about one that was sent after it', () => {
+    const history = wordReceived(after(lost, lost), 1, forAll, undefined, true);
+
+    expect(standings(history)).toEqual(['refused', 'unproven']);
+  });
+
+  test('speaks for itself only once the provider may have forgotten the key', () => {
+    const byReply = attemptLearnt(attemptStarted(after(lost)), 2, forAll, false);
+    const byLookup = lookupAnswered(after(lost, lost), found(forAll), 'not-yet', false);
+
+    expect(standings(byReply)).toEqual(['unproven', 'refused']);
+    expect(standings(byLookup)).toEqual(['unproven', 'unproven']);
+  });
+
+  test('never takes an effect back that was proven', () => {
+    const history = attemptLearnt(attemptStarted(after(succeeded('receipt'))), 2, forAll, true);
+
+    expect(standings(history)).toEqual(['effect', 'refused']);
+  });
+});
+
 describe('a second send whose first reply was lost', () => {
   test.each([retained, forgotten])('does not settle by its own refusal (retained: %s)', (keyKept) => {
     const history = after(lost, failed('declined'));

@@ -39,6 +39,30 @@ describe('a delay without jitter', () => {
   });
 });
 
+describe('a delay after which the provider asked for a longer one', () => {
+  test('is the longer of the two', () => {
+    const delays = [500, 90_000].map((retryAfterMs) => backoffMs(exponential, 1, 0, { retryAfterMs }));
+
+    expect(delays).toEqual([1000, 90_000]);
+  });
+
+  test('is spread from there on, not up to there', () => {
+    const jittered: Retry = { ...exponential, jitter: 'full' };
+
+    const delays = [0, 0.5, 0.9999].map((random) => backoffMs(jittered, 1, random, { retryAfterMs: 90_000 }));
+
+    expect(delays).toEqual([90_000, 90_500, 91_000]);
+  });
+
+  test('is the longest that is planned where nothing changes soon, or what was asked for if that is longer', () => {
+    const asked = [{ longestPause: true }, { longestPause: true, retryAfterMs: 90_000 }] as const;
+
+    const delays = asked.map((pause) => backoffMs(exponential, 1, 0, pause));
+
+    expect(delays).toEqual([30_000, 90_000]);
+  });
+});
+
 describe('a delay with full jitter', () => {
   const jittered: Retry = { ...exponential, jitter: 'full' };
 

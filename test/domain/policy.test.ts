@@ -39,6 +39,7 @@ import {
 
 const lookup: LookupPolicy = { visibleWithinMs: 20, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 50_000 };
 const both: Policy = {
+  contract: null,
   keyRetentionMs: 100_000,
   lookup,
   timeoutMs: 10,
@@ -57,6 +58,12 @@ const visibleFrom = 1_030;
 const lost = unknown('the reply was lost');
 const refusedToSend = { type: 'not-applied', reason: 'too late to send', sent: false } as const;
 const unreadable = { type: 'succeeded-unusably', reason: 'not the declared shape' } as const;
+const toBeAskedAbout = { ...unknown('status 500'), sendAgain: 'ask-first' } as const;
+
+/** Not applied, and not to be sent again before this time is over. */
+function leaveMeAlone(retryAfterMs: number): AttemptResult {
+  return { ...notApplied('429'), retryAfterMs };
+}
 
 function after(...outcomes: AttemptResult[]): History {
   return outcomes.reduce((history, outcome) => {
@@ -107,7 +114,7 @@ describe('the four kinds of provider, after a reply was lost', () => {
     const without = mayResubmitUnasked(history, policy, moment) ? 'resubmit' : 'hand over';
     const first = policy.lookup === null ? without : 'look up';
     const givesUp = lookupGivesUp(afterAbsence, policy, moment, visible);
-    const asked = mayStartAfresh(afterAbsence, policy) ? 'resubmit' : givesUp;
+    const asked = mayStartAfresh(afterAbsence, policy, moment) ? 'resubmit' : givesUp;
     const last = policy.lookup === null ? reasonWithoutLookup(history, policy, moment) : asked;
 
     expect({ unasked: first, counts: absence, otherwise: last }).toEqual({ unasked, counts, otherwise });
@@ -266,6 +273,8 @@ describe('trying again after an attempt that was not applied', () => {
     ['when it reached the provider', after(notApplied('429')), true],
     ['when it never left', after(refusedToSend), true],
     ['when an earlier one is unproven (its window is checked when it is due)', after(lost, notApplied('429')), true],
+    ['when an earlier one is unproven and the window is over before', after(lost, leaveMeAlone(3_000)), false],
+    ['when the window does not matter, however long its pause', after(leaveMeAlone(9_000)), true],
     ['when none is left', after(notApplied('429'), notApplied('429'), notApplied('429')), false],
     ['when it is cancelled', cancelled(after(notApplied('429'))), false],
     ['when the last one was refused', after(failed('declined')), false],
@@ -273,7 +282,7 @@ describe('trying again after an attempt that was not applied', () => {
     ['when an earlier one had an effect', after(unreadable, notApplied('429')), false],
     ['when nothing was sent', noHistory, false],
   ])('%s: %s', (_, history, expected) => {
-    const allowed = mayTryAgain(history, both);
+    const allowed = mayTryAgain(history, both, facts);
 
     expect(allowed).toBe(expected);
   });
@@ -289,7 +298,7 @@ describe('starting afresh once all is proven', () => {
     ['when it was refused', after(failed('declined')), false],
     ['when it happened', after(unreadable), false],
   ])('%s: %s', (_, history, expected) => {
-    const allowed = mayStartAfresh(history, both);
+    const allowed = mayStartAfresh(history, both, facts);
 
     expect(allowed).toBe(expected);
   });
@@ -297,8 +306,10 @@ describe('starting afresh once all is proven', () => {
 
 describe('sending again without asking', () => {
   test.each<[string, History, Policy, number, boolean]>([
-    ['inside the window', after(lost), retentionOnly, 4_999, true],
+    ['when its pause ends inside the window', after(lost), retentionOnly, 4_899, true],
+    ['when its pause ends exactly with the window', after(lost), retentionOnly, 4_900, false],
     ['exactly when the window ends', after(lost), retentionOnly, 5_000, false],
+    ['where it has to be asked about first', after(toBeAskedAbout), retentionOnly, 2_000, false],
     ['where the provider can be asked', after(lost), both, 2_000, false],
     ['where the key is not retained', after(lost), neither, 2_000, false],
     ['when none is left', after(lost, lost, lost), retentionOnly, 2_000, false],
@@ -316,6 +327,8 @@ describe('the reason where nobody can be asked', () => {
     ['the answer cannot be read', after(unreadable), retentionOnly, 5_000, 'output-unusable'],
     ['the window is over', after(lost), retentionOnly, 5_000, 'window-passed'],
     ['none is left inside the window', after(lost, lost, lost), retentionOnly, 4_999, 'no-lookup'],
+    ['what is left would start only after the window', after(lost), retentionOnly, 4_999, 'window-passed'],
+    ['it has to be asked about first', after(toBeAskedAbout), retentionOnly, 4_999, 'no-lookup'],
     ['there is no window', after(lost), neither, 5_000, 'no-lookup'],
   ])('when %s', (_, history, policy, now, expected) => {
     const reason = reasonWithoutLookup(history, policy, { ...facts, now });
@@ -376,11 +389,12 @@ describe('looking up further', () => {
     expect(reason).toBe(expected);
   });
 
-  test.each([
-    ['one millisecond before the window ends', 4_999, 'absent-not-final'],
-    ['exactly when the window ends', 5_000, 'window-passed'],
-  ])('after an absence that allows no other attempt, %s', (_, now, expected) => {
-    const reason = lookupGivesUp(after(lost), both, { ...facts, now }, { type: 'absent', beganAt: visibleFrom });
+  test.each<[string, History, number, string]>([
+    ['when none is left, one millisecond before the window ends', after(lost, lost, lost), 4_999, 'absent-not-final'],
+    ['when none is left, exactly when the window ends', after(lost, lost, lost), 5_000, 'window-passed'],
+    ['when it would start only after the window', after(lost), 4_999, 'window-passed'],
+  ])('after an absence that allows no other attempt, %s', (_, history, now, expected) => {
+    const reason = lookupGivesUp(history, both, { ...facts, now }, { type: 'absent', beganAt: visibleFrom });
 
     expect(reason).toBe(expected);
   });
@@ -488,6 +502,22 @@ describe('the pause before the next attempt', () => {
     );
 
     expect(pauses).toEqual([100, 100, 100]);
+  });
+
+  test('is never shorter than was asked for, and follows nobody who asked before', () => {
+    const histories = [after(leaveMeAlone(7_000)), after(leaveMeAlone(50)), after(leaveMeAlone(7_000), lost)];
+
+    const pauses = histories.map((history) => attemptPauseMs(history, both, facts));
+
+    expect(pauses).toEqual([7_000, 100, 200]);
+  });
+
+  test('is still the one that was asked for when a look-up has found nothing since', () => {
+    const asked = after({ ...lost, retryAfterMs: 7_000 });
+
+    const pause = attemptPauseMs(absentAt(asked, 'inside-window'), both, facts);
+
+    expect(pause).toBe(7_000);
   });
 
   test('is spread over the whole of itself', () => {

@@ -40,6 +40,7 @@ import { order } from '../support/fulfilment-shop.ts';
 import { replayEveryPath, reportedReplay, type Walkable } from './paths.ts';
 
 const both: Policy = {
+  contract: null,
   keyRetentionMs: 86_400_000,
   lookup: { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 },
   timeoutMs: 10_000,

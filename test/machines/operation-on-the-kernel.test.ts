@@ -7,6 +7,7 @@ import { lintMachine } from '../../src/kernel/lint.ts';
 import type { KernelRow } from '../../src/kernel/row.ts';
 
 const policy: Policy = {
+  contract: null,
   keyRetentionMs: 86_400_000,
   lookup: { visibleWithinMs: 1000, arrivalLimitMs: null, everyMs: 1000, giveUpAfterMs: 60_000 },
   timeoutMs: 1000,

@@ -23,6 +23,7 @@ import { type Facts, type Policy, REFUSED_SENDS_MAX, startMayBeLost } from '../.
 
 const lookup = { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 } as const;
 const both: Policy = {
+  contract: null,
   keyRetentionMs: 86_400_000,
   lookup,
   timeoutMs: 10_000,
@@ -185,6 +186,15 @@ function stateAt(state: OperationState, { policy = both, attempts = [], lookups 
   return snapshot;
 }
 
+/** The states, with their reasons or codes, that these events lead to one after the other. */
+function after(snapshot: Snapshot, ...events: readonly (readonly [OperationEvent, Facts])[]): string[] {
+  let current = snapshot;
+  return events.map(([event, facts]) => {
+    [current] = transition(operationMachine, withFacts(current, facts), event);
+    return [current.value, current.context.reason, current.context.code].filter(Boolean).join(': ');
+  });
+}
+
 describe('an operation whose provider answers', () => {
   test('succeeds with the output it was given', async () => {
     const operation = play({ attempts: [receipt] });
@@ -309,6 +319,69 @@ describe('an operation whose reply was lost, at a provider that can be asked', (
 
     expect([waiting.value, asked.value]).toEqual(['pending', 'reconciling']);
     expect([last.value, last.context.reason]).toEqual(['escalated', 'window-passed']);
+  });
+});
+
+describe('an operation after which another send would teach nothing, or do it again', () => {
+  const askFirst = { ...lost, sendAgain: 'ask-first' } as const;
+
+  test('is looked up first, and sent again once it was found absent', async () => {
+    const operation = play({ attempts: [askFirst, receipt], lookups: [absent()] });
+
+    await operation.rest();
+
+    expect(operation.path).toEqual(['pending', 'in-progress', 'unknown', 'pending', 'in-progress', 'succeeded']);
+  });
+
+  test('is handed to a person where nobody can be asked, also when an earlier one might be sent again', async () => {
+    const first = play({ policy: retentionOnly, attempts: [askFirst, receipt] });
+    const second = play({ policy: retentionOnly, attempts: [lost, askFirst, receipt] });
+
+    await first.rest();
+    await second.rest();
+
+    expect([first.told, second.told]).toEqual(['escalated: no-lookup', 'escalated: no-lookup']);
+    expect([first, second].map(({ history }) => history.attempts.length)).toEqual([1, 2]);
+  });
+});
+
+describe('an operation whose next pause ends after its window', () => {
+  const late = { ...notApplied('429'), retryAfterMs: 3_600_000 };
+  const closing: Facts = { ...windowOpen, now: 86_000_000 };
+
+  test.each<[string, Snapshot, string]>([
+    ['is asked about at once', stateAt('pending', { attempts: [lost], lookups: [absent()] }), 'unknown'],
+    [
+      'is handed to a person at once where nobody can be asked',
+      stateAt('pending', { policy: retentionOnly, attempts: [lost] }),
+      'escalated: window-passed',
+    ],
+  ])('%s', (_, waiting, told) => {
+    const states = after(waiting, [due, windowOpen], [attemptDone(late), closing]);
+
+    expect(states).toEqual(['in-progress', told]);
+  });
+
+  test('is handed to a person when it is absent, and looked up on where that can become final', () => {
+    const withLimit: Policy = { ...both, lookup: { ...lookup, arrivalLimitMs: 3_600_000 } };
+    const policies = [both, withLimit].map((policy) => onceMore(policy, 9));
+
+    const told = policies.map((policy) =>
+      after(stateAt('unknown', { policy, attempts: [{ ...lost, retryAfterMs: 3_600_000 }] }), [
+        lookupDone(absent(), 40_000),
+        { ...closing, sendBy: 19_000 },
+      ]).at(-1),
+    );
+
+    expect(told).toEqual(['escalated: window-passed', 'reconciling']);
+  });
+
+  test('waits for it when nothing is in doubt', () => {
+    const waiting = stateAt('pending', { policy: retentionOnly });
+
+    const states = after(waiting, [due, windowOpen], [attemptDone(late), closing]);
+
+    expect(states).toEqual(['in-progress', 'pending']);
   });
 });
 
@@ -542,14 +615,6 @@ describe('an operation of which a fail-over may have lost a start', () => {
   const visible: Facts = { ...lostStart, now: 100_000, sendBy: 5_000, windowEndsAt: 86_000_000 };
 
   /** What it comes to, event by event, and why. */
-  function after(snapshot: Snapshot, ...events: readonly (readonly [OperationEvent, Facts])[]): string[] {
-    let current = snapshot;
-    return events.map(([event, facts]) => {
-      [current] = transition(operationMachine, withFacts(current, facts), event);
-      return [current.value, current.context.reason, current.context.code].filter(Boolean).join(': ');
-    });
-  }
-
   test('is looked up before anything is sent, and adopted when it is found', () => {
     const waiting = stateAt('pending', {});
 
@@ -1378,6 +1443,7 @@ const steps: fc.Arbitrary<Step> = fc.record({
   failsOver: fc.integer({ min: 0, max: 15 }).map((chance) => chance === 0),
 });
 const policies: fc.Arbitrary<Policy> = fc.record({
+  contract: fc.constant(null),
   keyRetentionMs: fc.constantFrom(null, 300),
   lookup: fc.option(
     fc.record({

@@ -113,7 +113,7 @@ describe('a charge whose reply was lost, and whose next attempt is due near the 
       },
     );
     await shop.provider.calls([`forget(${hour})`]);
-    await reached(run, 'pending');
+    await reached(run, 'escalated');
 
     await shop.clock.advance(hour - 20 * second);
     await shop.pass('2m');

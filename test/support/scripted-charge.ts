@@ -10,12 +10,14 @@ import {
   type Finding,
   found,
   inconclusive,
+  type LookupContext,
   operation,
   type Outcome,
   type Schema,
   succeeded,
   typed,
 } from 'sagacity';
+import type { Contract } from '../../src/domain/contract.ts';
 import type { Payment } from './shop.ts';
 
 /** What the provider answered. A reply that never came, or that is no JSON, is thrown instead. */
@@ -42,6 +44,8 @@ export interface Script {
   /** One step an attempt; the last one stands for all that follow. By default every attempt charges. */
   readonly steps?: readonly Step[];
   readonly output?: Schema;
+  /** What is known of the provider; then `keyRetention`, and what an answer is worth, are said there. */
+  readonly contract?: Contract;
   readonly keyRetention?: Duration | 'none';
   /** `ask` replaces the question that goes to the provider. */
   readonly lookup?:
@@ -80,6 +84,25 @@ export function scriptedCharge(url: string, script: Script = {}) {
     const [first, ...more] = idsOf(body).map((id) => succeeded({ chargeId: id }, { reference: id }));
     return first === undefined ? inconclusive('the record has no id') : found(first, ...more);
   };
+  const asking = (when: Exclude<typeof lookup, 'none'>) => ({
+    every: when.every ?? ('5s' as const),
+    ...(when.giveUpAfter === undefined ? {} : { giveUpAfter: when.giveUpAfter }),
+    find: async ({ idempotencyKey, abortSignal }: LookupContext<Payment>): Promise<Finding> =>
+      when.ask === undefined ? askProvider(idempotencyKey, abortSignal) : when.ask(idempotencyKey),
+  });
+  const stated = {
+    keyRetention,
+    lookup:
+      lookup === 'none'
+        ? lookup
+        : {
+            ...asking(lookup),
+            visibleWithin: lookup.visibleWithin ?? ('30s' as const),
+            ...(lookup.arrivalLimit === undefined ? {} : { arrivalLimit: lookup.arrivalLimit }),
+          },
+  } as const;
+  const { contract } = script;
+  const facts = contract === undefined ? stated : { contract, lookup: lookup === 'none' ? lookup : asking(lookup) };
   const definition = operation(script.action ?? 'card.charge', {
     input: typed<Payment>(),
     key: ({ input }) => script.key?.(input) ?? input.orderId,
@@ -98,18 +121,7 @@ export function scriptedCharge(url: string, script: Script = {}) {
         },
       })) as Outcome,
     ...(script.output === undefined ? {} : { output: script.output }),
-    keyRetention,
-    lookup:
-      lookup === 'none'
-        ? 'none'
-        : {
-            visibleWithin: lookup.visibleWithin ?? '30s',
-            every: lookup.every ?? '5s',
-            ...(lookup.arrivalLimit === undefined ? {} : { arrivalLimit: lookup.arrivalLimit }),
-            ...(lookup.giveUpAfter === undefined ? {} : { giveUpAfter: lookup.giveUpAfter }),
-            find: async ({ idempotencyKey, abortSignal }): Promise<Finding> =>
-              lookup.ask === undefined ? askProvider(idempotencyKey, abortSignal) : lookup.ask(idempotencyKey),
-          },
+    ...facts,
     timeout: script.timeout ?? '10s',
     retry: { attempts: script.attempts ?? 3, backoff: 'fixed', delay: '1s', jitter: 'none' },
   });

@@ -6,6 +6,7 @@
 import type { Duration, Logger, Orchestrator, OperationState, Run } from 'sagacity';
 import type { ScriptedProvider } from 'sagacity/testing';
 import { milliseconds } from '../../src/domain/duration.ts';
+import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { type Script, type ScriptedCharge, scriptedCharge } from './scripted-charge.ts';
 import { until, type World, world } from './world.ts';
@@ -14,6 +15,8 @@ export interface Stage extends Omit<World, 'charge' | 'another'> {
   readonly charge: ScriptedCharge['definition'];
   /** Another orchestrator for the same charge on the same clock, not started. */
   readonly another: (store?: Store) => Orchestrator<true>;
+  /** The same, for a charge of the same name that is defined otherwise. */
+  readonly redefined: (definition: AnyOperation) => Orchestrator<true>;
   /** Moves time on second by second, waiting before each for the replies that are on their way. */
   readonly pass: (duration: Duration) => Promise<void>;
 }
@@ -36,6 +39,7 @@ export async function stage(
   return {
     ...around,
     ...{ orchestrator, another, charge: definition },
+    redefined: (otherwise) => around.another([otherwise]),
     async pass(duration) {
       const end = around.clock.monotonic() + milliseconds(duration, 'duration');
       for (;;) {

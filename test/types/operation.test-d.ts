@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
+import { contract } from '../../src/define/contract.ts';
 import { type Operation, operation } from '../../src/define/operation.ts';
 import type { CodeOf, InputOf, OutputOf, Result, SubmittedOf } from '../../src/define/result.ts';
 import { type Schema, typed } from '../../src/define/schema.ts';
@@ -33,6 +34,11 @@ declare const timestamps: Schema<{ at: string; note?: string }, { at: Date; note
 
 const input = typed<Payment>();
 const unaided = { keyRetention: 'none', lookup: 'none' } as const;
+
+const described = contract({
+  ...{ name: 'card-company/charges', version: '1', docs: 'https://docs.card-company.example', verified: 'unverified' },
+  ...{ key: 'none', lookup: { by: 'reference', visibleWithin: '1m' } },
+});
 
 const refundCharge = operation('card.refund', {
   input: typed<{ chargeId: string }>(),
@@ -98,6 +104,27 @@ describe('an operation without an output schema', () => {
 
     expectTypeOf<CodeOf<typeof refundCharge>>().toEqualTypeOf<never>();
     expectTypeOf<OutputOf<typeof never>>().toEqualTypeOf<never>();
+  });
+});
+
+describe('an operation with a contract', () => {
+  test('takes output and codes from execute and find as any other', () => {
+    const chargeCard = operation('card.charge', {
+      input,
+      execute: async ({ input: { amount } }) => (amount > 5 ? failed('no') : succeeded({ chargeId: 'c' })),
+      contract: described,
+      lookup: {
+        find: async ({ input: { amount }, idempotencyKey }) =>
+          amount > 5 ? found(failed('voided')) : found(succeeded({ chargeId: idempotencyKey })),
+        every: '1m',
+      },
+    });
+    const unasked = operation('unasked', { input, execute: () => succeeded(true), contract: described });
+
+    expectTypeOf(chargeCard).toEqualTypeOf<
+      Operation<'card.charge', Payment, { chargeId: string }, 'no' | 'voided', Payment, 'undeclared'>
+    >();
+    expectTypeOf<OutputOf<typeof unasked>>().toEqualTypeOf<boolean>();
   });
 });
 
@@ -287,6 +314,16 @@ describe('what does not compile', () => {
     operation('x', { execute, ...unaided });
     // @ts-expect-error execute is missing
     operation('x', { input, ...unaided });
+  });
+
+  test('a definition that says a fact twice, or takes what is no contract', () => {
+    const find = () => absent();
+    // @ts-expect-error the contract says keyRetention
+    operation('x', { input, execute, contract: described, keyRetention: 'none', lookup: 'none' });
+    // @ts-expect-error the contract says visibleWithin
+    operation('x', { input, execute, contract: described, lookup: { visibleWithin: '1s', find } });
+    // @ts-expect-error a contract is made by contract()
+    operation('x', { input, execute, contract: { name: 'card-company/charges' }, lookup: 'none' });
   });
 
   test('an execute that returns a bare value', () => {

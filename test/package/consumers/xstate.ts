@@ -18,6 +18,7 @@ export const drawn = createActor(
   {
     input: {
       policy: {
+        contract: null,
         keyRetentionMs: null,
         lookup: null,
         timeoutMs: 1000,

@@ -18,6 +18,7 @@ export const HEARTBEAT = { everyMs: TICK / 2, timeoutMs: TICK } as const;
 const lookup = { visibleWithinMs: TICK, arrivalLimitMs: null, everyMs: 4 * TICK, giveUpAfterMs: 2 * TICK } as const;
 
 const policy: Policy = {
+  contract: null,
   keyRetentionMs: null,
   lookup: null,
   timeoutMs: TICK,

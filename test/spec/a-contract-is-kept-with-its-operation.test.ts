@@ -1,0 +1,131 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { absent, createOrchestrator, found, operation, type Orchestrator, type Run, succeeded, typed } from 'sagacity';
+import { type Contract, contract } from 'sagacity/providers';
+import { memoryStore, scriptedProvider, testClock } from 'sagacity/testing';
+import { evenChance } from '../support/chance.ts';
+import type { Payment } from '../support/shop.ts';
+import { reached, until } from '../support/world.ts';
+
+const closings: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closings.splice(0).toReversed()) await close();
+});
+
+/** What the card company promises, as two releases of a service have it. */
+function charges(version: '1' | '2'): Contract {
+  return contract({
+    ...{ name: 'cards/charges', version, docs: 'https://cards.example/docs', verified: 'unverified' },
+    key: { in: 'header', name: version === '1' ? 'Idempotency-Key' : 'X-Request-Key' },
+    keyRetention: '24h',
+    sameKey: {
+      ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'unsaid' },
+      ...{ afterServerError: 'resumes', otherParameters: 'unsaid' },
+    },
+    lookup: { by: 'key', visibleWithin: '1s' },
+    replies: version === '1' ? [] : [{ status: 402, proves: 'not-done' }],
+  });
+}
+
+function charging(version: '1' | '2', look: 'asked' | 'none') {
+  return operation('card.charge', {
+    input: typed<Payment>(),
+    key: ({ input }) => input.orderId,
+    execute: ({ input, http }) => http.send({ url: '/payments', json: input }, ({ body }) => succeeded(body)),
+    ...{ provider: 'cards', contract: charges(version) },
+    lookup:
+      look === 'none'
+        ? 'none'
+        : {
+            find: ({ http, idempotencyKey }) =>
+              http.ask({ url: `/payments/by-idempotency-key/${idempotencyKey}` }, ({ status, body }) =>
+                status === 404 ? absent() : found(succeeded(body)),
+              ),
+          },
+    retry: { attempts: 2, backoff: 'fixed', delay: '1s', jitter: 'none' },
+  });
+}
+
+/** One release of the service after the other, on one store. */
+async function releases(look: 'asked' | 'none') {
+  const provider = await scriptedProvider();
+  const clock = testClock();
+  const store = memoryStore({ clock });
+  closings.push(() => provider.close());
+  const release = async (version: '1' | '2') => {
+    const definition = charging(version, look);
+    const orchestrator = createOrchestrator({
+      ...{ store, clock, random: evenChance(), definitions: [definition], tenant: 'shop-1' },
+      providers: { cards: { url: provider.url } },
+    });
+    await orchestrator.start();
+    closings.push(() => orchestrator.stop({ within: 0 }));
+    const submit = () => orchestrator.submit(definition, { orderId: 'order-17', amount: 1200 });
+    return { orchestrator, submit };
+  };
+  const ended = async (orchestrator: Orchestrator<true>, id: string) => {
+    const run = await orchestrator.run(id);
+    await until(async () => {
+      if (['succeeded', 'failed', 'escalated'].includes(await run.status())) return true;
+      await clock.advance('200ms');
+      return null;
+    }, 'the charge to end');
+    return run as Run<unknown, string>;
+  };
+  return { provider, clock, release, ended };
+}
+
+describe('a charge that was sent by a release with another contract', () => {
+  test('goes on with the one that it was made under: its key goes where it went, and its replies prove what they did', async () => {
+    const { provider, clock, release, ended } = await releases('none');
+    await provider.calls(['drop', 'decline']);
+    const before = await release('1');
+    const { id } = await before.submit();
+    await provider.logged(({ event }) => event === 'DROPPED');
+    const stopping = before.orchestrator.stop({ within: 0 });
+    await clock.advance('2s');
+    await stopping;
+
+    const after = await release('2');
+    const run = await ended(after.orchestrator, id);
+
+    // A refusal speaks for its own send only: what the first one did is not known, and nobody can be asked.
+    expect(await run.status()).toBe('escalated');
+    const keys = (await provider.received()).map(({ key }) => key);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+    expect((await run.history()).map(({ facts }) => facts)).toContainEqual(
+      expect.objectContaining({ outcome: 'failed', reply: expect.objectContaining({ contract: 'cards/charges 1' }) }),
+    );
+  });
+
+  test('is looked up when that said so, and found', async () => {
+    const { provider, clock, release, ended } = await releases('asked');
+    await provider.calls(['do+drop']);
+    const before = await release('1');
+    const { id } = await before.submit();
+    await provider.logged(({ event }) => event === 'DROPPED');
+    const stopping = before.orchestrator.stop({ within: 0 });
+    await clock.advance('2s');
+    await stopping;
+
+    const after = await release('2');
+    const run = await ended(after.orchestrator, id);
+
+    expect(await run.status()).toBe('succeeded');
+    expect(await provider.records()).toHaveLength(1);
+    expect((await provider.received()).filter(({ method }) => method === 'POST')).toHaveLength(1);
+  });
+});
+
+describe('a charge that is submitted to the later release', () => {
+  test('is made under its contract', async () => {
+    const { provider, release } = await releases('none');
+    const { submit } = await release('2');
+
+    const run = await submit();
+    await reached(run, 'in-progress', 'failed', 'succeeded');
+
+    const asked = await until(async () => (await provider.received())[0] ?? null, 'the request to arrive');
+    expect(asked.key).toBeNull();
+  });
+});

@@ -152,7 +152,7 @@ function keyOf(given: KeyOptions, subject: Subject): ContractKey {
       option: 'key.name',
     });
   }
-  const refused = [...KEY_CHARACTERS].filter((character) => !characters.includes(character));
+  const refused = KEY_CHARACTERS.split('').filter((character) => !characters.includes(character));
   const length = encoding === 'sf-string' ? KEY_LENGTH + 2 : KEY_LENGTH;
   if (!(maxLength >= length) || refused.length > 0) {
     const why =

@@ -118,7 +118,7 @@ function sendAgainAfter(
 }
 
 /** It keeps what it began under a key, whether that succeeded or not. */
-export function remembersErrors({ afterServerError }: SameKey): boolean {
+function remembersErrors({ afterServerError }: SameKey): boolean {
   return afterServerError === 'first-reply' || afterServerError === 'resumes';
 }
 
@@ -142,7 +142,7 @@ function hasStatus(match: StatusMatch, status: number): boolean {
 }
 
 /** What stands at a path such as `errors.0.code`; undefined: nothing, or nothing of its own. */
-export function valueAt(value: unknown, path: string): unknown {
+function valueAt(value: unknown, path: string): unknown {
   let there = value;
   for (const name of path.split('.')) {
     if (typeof there !== 'object' || there === null || !Object.hasOwn(there, name)) return undefined;

@@ -50,18 +50,3 @@ export interface Seen {
   /** Evidence for the history: status, some headers, a digest of the body, times. Nothing that was sent is in it. */
   readonly told: Readonly<Record<string, unknown>>;
 }
-
-/** For embeddings that send nothing: `http` throws. */
-export const noSender: Sender = {
-  attempt: () => ({
-    http: { send: nothingIsSent, through: nothingIsSent, get: nothingIsSent },
-    shut: () => null,
-    seen: () => null,
-  }),
-  lookUp: () => ({ ask: nothingIsSent }),
-  close: () => Promise.resolve(),
-};
-
-function nothingIsSent(): never {
-  throw new Error('This orchestrator was made without a sender, so that nothing can be sent by http.');
-}

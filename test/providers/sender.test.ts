@@ -24,7 +24,10 @@ async function attemptAt(
   const at = await company(reply);
   const { access = {}, mayLeave = () => null, ...sending } = options;
   const sender = httpSender(systemClock(), { cards: { url: at.url, ...access } });
-  closings.push(() => sender.close(), at.close);
+  closings.push(
+    () => sender.close(),
+    () => at.close(),
+  );
   const abort = new AbortController();
   const whole: Sending = {
     ...{ tenant: 'shop-1', action: 'card.charge', provider: 'cards', contract: charges(), timeoutMs: 5_000 },

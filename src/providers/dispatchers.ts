@@ -107,6 +107,17 @@ function checkProxyAgent(dispatcher: Dispatcher, undici: Undici): void {
   if (typeof factory !== 'function') throw hidden('factory');
   const made: unknown = factory('http://localhost', options);
   plain(made, undici);
+  // Given twice, it still has one.
+  if (agent instanceof EventEmitter) agent.off('connectionError', hangUp).on('connectionError', hangUp);
+}
+
+/**
+ * undici takes a proxy that closes the connection on CONNECT for a mishap of that connection: it connects again, at
+ * once and for ever, and holds what waits. So the client that could not connect is destroyed, and what waits is told.
+ */
+function hangUp(_origin: URL, targets: readonly Dispatcher[], error: Error & { readonly code?: unknown }): void {
+  const client = targets.at(-1);
+  if (error.code === 'UND_ERR_SOCKET' && client !== undefined) client.destroy(error).catch(() => undefined);
 }
 
 function speaksHttp2(options: unknown): boolean {

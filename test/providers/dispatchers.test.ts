@@ -18,6 +18,8 @@ import {
 import { describe, expect, test } from 'vitest';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { checkedDispatcher, ownDispatcher } from '../../src/providers/dispatchers.ts';
+import { charge } from './departing.ts';
+import { wireProvider } from './wire-provider.ts';
 
 const origin = 'http://127.0.0.1:9';
 
@@ -39,6 +41,24 @@ describe('a plain dispatcher', () => {
     const own = await ownDispatcher();
 
     expect(await checkedDispatcher(own)).toBe(own);
+  });
+});
+
+describe('a proxy that closes the connection on CONNECT', () => {
+  test('is told at once, and is not asked again and again', async () => {
+    const proxy = await wireProvider({ request: ({ socket }) => socket.end() });
+    const dispatcher = await checkedDispatcher(new ProxyAgent(`http://127.0.0.1:${proxy.port}`));
+
+    const arrivals = await Promise.all([1, 2].map(() => charge(dispatcher, { url: 'http://127.0.0.1:9/charges' })));
+    const asked = proxy.connections();
+    await dispatcher.destroy();
+    await proxy.close();
+
+    expect(arrivals).toMatchObject([
+      { gate: 'shut', reason: 'not-connected' },
+      { gate: 'shut', reason: 'not-connected' },
+    ]);
+    expect(asked).toBe(2);
   });
 });
 

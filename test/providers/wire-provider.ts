@@ -84,33 +84,38 @@ export async function wireProvider(conduct: Conduct, tls?: TlsOptions): Promise<
 function readRequests(socket: Socket, conduct: Conduct, effects: string[]): void {
   let read = Buffer.alloc(0);
   let place = 0;
-  let headSeen = false;
 
   socket.on('data', (piece: Buffer) => {
     read = Buffer.concat([read, piece]);
+    // One piece may hold several requests, of a client that pipelines.
+    for (let call = callAt(); call !== undefined; call = callAt()) {
+      const end = call.bodyEnd;
+      if (conduct.head !== undefined) {
+        if (place === 0) conduct.head(call);
+        place += 1;
+        return void socket.pause();
+      }
+      if (read.length < end) return;
+      read = read.subarray(end);
+      place += 1;
+      (conduct.request ?? committed.request)?.(call);
+    }
+  });
+
+  const callAt = (): (Call & { readonly bodyEnd: number }) | undefined => {
     const headEnd = read.indexOf('\r\n\r\n');
-    if (headEnd === -1) return;
+    if (headEnd === -1) return undefined;
     const [requestLine = '', ...lines] = read.toString('latin1', 0, headEnd).split('\r\n');
     const [method = '', path = ''] = requestLine.split(' ');
     const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), valueOf(line)]));
-    const end = headEnd + 4 + Number(headers.get('content-length') ?? 0);
-    const call = {
-      ...{ method, path, headers, body: read.subarray(headEnd + 4, end), socket, place: place + 1 },
+    const bodyEnd = headEnd + 4 + Number(headers.get('content-length') ?? 0);
+    return {
+      ...{ method, path, headers, body: read.subarray(headEnd + 4, bodyEnd), bodyEnd, socket, place: place + 1 },
       commit: () => void effects.push(headers.get('idempotency-key') ?? ''),
       answer: (status: number, body = '') =>
         void socket.write(`HTTP/1.1 ${status} Said\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`),
     };
-    if (conduct.head !== undefined && !headSeen) {
-      headSeen = true;
-      socket.pause();
-      conduct.head(call);
-    }
-    if (read.length < end) return;
-    read = read.subarray(end);
-    place += 1;
-    headSeen = false;
-    if (conduct.head === undefined) (conduct.request ?? committed.request)?.(call);
-  });
+  };
 }
 
 function valueOf(line: string): string {

@@ -15,6 +15,7 @@ import type {
 } from '../domain/contract.ts';
 import { type Duration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
+import { isCode } from '../domain/reply.ts';
 import { refuseBadName } from './definition-name.ts';
 import { refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
@@ -126,7 +127,7 @@ export function contract(options: ContractOptions): Contract {
     keyRetentionMs: retentionOf(options, subject),
     sameKey: key === null ? none(options.sameKey, 'sameKey', subject) : sameKeyOf(options.sameKey, subject),
     lookup: options.lookup === 'none' ? null : lookupOf(options.lookup, subject),
-    replies: (options.replies ?? []).map((rule, at) => ruleOf(rule, at, subject)),
+    replies: repliesOf(options.replies ?? [], subject),
     codeAt: pathOf(options.codeAt, 'codeAt', subject),
     replayHeader: pathOf(options.replayHeader, 'replayHeader', subject)?.toLowerCase() ?? null,
   };
@@ -152,7 +153,7 @@ function keyOf(given: KeyOptions, subject: Subject): ContractKey {
       option: 'key.name',
     });
   }
-  const refused = [...KEY_CHARACTERS].filter((character) => !characters.includes(character));
+  const refused = KEY_CHARACTERS.split('').filter((character) => !characters.includes(character));
   const length = encoding === 'sf-string' ? KEY_LENGTH + 2 : KEY_LENGTH;
   if (!(maxLength >= length) || refused.length > 0) {
     const why =
@@ -240,6 +241,11 @@ const provenWords: readonly Proven[] = [
   ...(['locked-out', 'key-conflict', 'running', 'too-late', 'unknown'] as const),
 ];
 
+function repliesOf(given: readonly ReplyRule[], subject: Subject): readonly ReplyRule[] {
+  refuseUnless(Array.isArray(given), subject, 'replies', "a list such as [{ status: 409, proves: 'running' }]");
+  return given.map((rule, at) => ruleOf(rule, at, subject));
+}
+
 function ruleOf(given: ReplyRule, at: number, subject: Subject): ReplyRule {
   const option = `replies[${at}]`;
   refuseUnless(isObject(given), subject, option, "a rule such as { status: 409, proves: 'running' }");
@@ -253,22 +259,54 @@ function ruleOf(given: ReplyRule, at: number, subject: Subject): ReplyRule {
       : /^[2-5]xx$/.test(`${status}`);
     refuseUnless(isOne, subject, `${option}.status`, "a status from 200 to 599, or '2xx', '3xx', '4xx', '5xx'");
   }
-  if (statuses.length === 0 && given.headers === undefined && given.body === undefined) {
+  const { status, headers = {}, body = {}, proves, code, speaksFor, sendAgain } = given;
+  const isPlain = isObject(headers) && isObject(body);
+  refuseUnless(
+    isPlain && Object.values(headers).every(isString),
+    subject,
+    `${option}.headers`,
+    'a text, or *, by name',
+  );
+  refuseUnless(isPlain && Object.values(body).every(isScalar), subject, `${option}.body`, 'a value, or *, by path');
+  if (speaksFor !== undefined) refuseOtherWords(`${option}.speaksFor of ${subject.called}`, speaksFor, ['send', 'key']);
+  if (sendAgain !== undefined) {
+    refuseOtherWords(`${option}.sendAgain of ${subject.called}`, sendAgain, ['unasked', 'ask-first']);
+  }
+  if (code !== undefined) {
+    refuseUnless(
+      isCode(code),
+      subject,
+      `${option}.code`,
+      "a code such as 'card_declined', of letters, digits, _ . and -",
+    );
+  }
+  const [named, wanted] = [Object.entries(headers), Object.entries(body)];
+  if (statuses.length + named.length + wanted.length === 0) {
     throw definitionInvalid(
       `${option} of ${subject.called} fits every reply.`,
       'Say which status, header or body it is about.',
       { ...subject.facts, option },
     );
   }
-  const { headers, ...rest } = given;
-  return headers === undefined
-    ? { ...rest }
-    : { ...rest, headers: Object.fromEntries(Object.entries(headers).map(([name, is]) => [name.toLowerCase(), is])) };
+  return {
+    ...(status === undefined ? {} : { status: typeof status === 'object' ? [...status] : status }),
+    ...(named.length === 0 ? {} : { headers: Object.fromEntries(named.map(([name, is]) => [name.toLowerCase(), is])) }),
+    ...(wanted.length === 0 ? {} : { body: Object.fromEntries(wanted) }),
+    proves,
+    ...(code === undefined ? {} : { code }),
+    ...(speaksFor === undefined ? {} : { speaksFor }),
+    ...(sendAgain === undefined ? {} : { sendAgain }),
+  };
 }
 
 /** Refuses what cannot all be true, and what one part says and no other reads. */
 function refuseContradictions({ key, sameKey, lookup, replies }: Contract, subject: Subject): void {
   const says = (proven: Proven) => replies.some(({ proves }) => proves === proven);
+  const notRefused = replies.filter(({ proves }) => proves !== 'refused');
+  for (const option of ['speaksFor', 'code'] as const) {
+    if (notRefused.every((rule) => rule[option] === undefined)) continue;
+    throw contradiction(`a reply that is no refusal has a ${option}`, `Leave its ${option} out.`, subject);
+  }
   if (key === null || sameKey === null) {
     const keyed = replies.find(
       ({ proves, speaksFor, sendAgain }) =>
@@ -308,9 +346,6 @@ function refuseContradictions({ key, sameKey, lookup, replies }: Contract, subje
       subject,
     );
   }
-  if (replies.some(({ speaksFor, proves }) => speaksFor === 'key' && proves !== 'refused')) {
-    throw contradiction('a reply that is no refusal speaks for the key', 'Leave its speaksFor out.', subject);
-  }
 }
 
 function contradiction(what: string, remedy: string, { called, facts }: Subject): Error {
@@ -325,6 +360,14 @@ function pathOf(given: string | undefined, option: string, subject: Subject): st
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= 1_000;
+}
+
+function isString(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value);
 }
 
 function isObject(value: unknown): value is object {

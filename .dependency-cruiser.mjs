@@ -17,7 +17,8 @@ const layers = [
     mayImport: ['^src/(domain|define|kernel|ports)/', '^machines/'],
   },
   { name: 'adapters', path: '^src/adapters/', mayImport: ['^src/(ports|domain)/', '^drizzle/'] },
-  { name: 'testing', path: '^src/testing/', mayImport: ['^src/(ports|domain|adapters|orchestrator)/'] },
+  { name: 'providers', path: '^src/providers/', mayImport: ['^src/(ports|domain|define)/'] },
+  { name: 'testing', path: '^src/testing/', mayImport: ['^src/(ports|domain|adapters|orchestrator|providers)/'] },
   { name: 'entries', path: '^src/[^/]+\\.ts$', mayImport: ['^src/(?!operator/)', '^machines/'] },
   {
     name: 'operator',

@@ -33,8 +33,11 @@ export interface ContractOptions {
   readonly key: KeyOptions | 'none';
   /** What a key is unique within. Default `['account']`. */
   readonly scope?: readonly KeyScope[];
-  /** How long the provider remembers a key, from the first request on. Required with a key. */
-  readonly keyRetention?: Duration | 'for-ever';
+  /**
+   * How long the provider remembers a key, from the first request on. Required with a key. `unsaid`: the key goes along,
+   * and nothing is sent again because of it.
+   */
+  readonly keyRetention?: Duration | 'for-ever' | 'unsaid';
   /** What a send does under a key that the provider knows. Required with a key. */
   readonly sameKey?: SameKey;
   /** How its records are looked up, or `'none'`: nobody can be asked. */
@@ -53,6 +56,8 @@ export interface KeyOptions {
   readonly name: string;
   /** `sf-string`: in double quotes, as RFC 8941 writes a string. Default `raw`. */
   readonly encoding?: 'raw' | 'sf-string';
+  /** A header that says beside it when the first request left, such as `Repeatability-First-Sent`. */
+  readonly firstSentHeader?: string;
   /** The longest that the provider takes. The key that is sent has 36 characters. */
   readonly maxLength?: number;
   /** The characters that the provider takes, each of them. Those of the key that is sent are `0-9`, `a-f` and `-`. */
@@ -142,17 +147,15 @@ export function isContract(value: unknown): value is Contract {
 
 function keyOf(given: KeyOptions, subject: Subject): ContractKey {
   refuseUnless(isObject(given), subject, 'key', required.key);
-  refuseUnknownOptions(`key of ${subject.called}`, given, ['in', 'name', 'encoding', 'maxLength', 'characters']);
-  const { encoding = 'raw', maxLength = Infinity, characters = KEY_CHARACTERS } = given;
+  refuseUnknownOptions(`key of ${subject.called}`, given, [
+    ...['in', 'name', 'encoding', 'firstSentHeader', 'maxLength', 'characters'],
+  ]);
+  const { encoding = 'raw', firstSentHeader = null, maxLength = Infinity, characters = KEY_CHARACTERS } = given;
   refuseOtherWords(`key.in of ${subject.called}`, given.in, ['header', 'body', 'query']);
   refuseOtherWords(`key.encoding of ${subject.called}`, encoding, ['raw', 'sf-string']);
   refuseUnless(isText(given.name), subject, 'key.name', "a name such as 'Idempotency-Key'");
-  if (given.in === 'header' && !HEADER.test(given.name)) {
-    throw definitionInvalid(`key.name of ${subject.called} is no name of a header.`, 'Write it as the provider does.', {
-      ...subject.facts,
-      option: 'key.name',
-    });
-  }
+  if (given.in === 'header') refuseNoHeader(given.name, 'key.name', subject);
+  if (firstSentHeader !== null) refuseNoHeader(firstSentHeader, 'key.firstSentHeader', subject);
   const refused = KEY_CHARACTERS.split('').filter((character) => !characters.includes(character));
   const length = encoding === 'sf-string' ? KEY_LENGTH + 2 : KEY_LENGTH;
   if (!(maxLength >= length) || refused.length > 0) {
@@ -166,7 +169,13 @@ function keyOf(given: KeyOptions, subject: Subject): ContractKey {
       { ...subject.facts, option: refused.length > 0 ? 'key.characters' : 'key.maxLength' },
     );
   }
-  return { in: given.in, name: given.name, encoding };
+  return { in: given.in, name: given.name, encoding, firstSentHeader };
+}
+
+function refuseNoHeader(name: string, option: string, { called, facts }: Subject): void {
+  if (HEADER.test(name)) return;
+  const remedy = 'Write it as the provider does.';
+  throw definitionInvalid(`${option} of ${called} is no name of a header.`, remedy, { ...facts, option });
 }
 
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
@@ -189,7 +198,9 @@ function scopeOf(scope: readonly KeyScope[], subject: Subject): readonly KeyScop
 
 function retentionOf({ key, keyRetention }: ContractOptions, subject: Subject): number | null {
   if (key === 'none') return none(keyRetention, 'keyRetention', subject);
-  refuseMissing(subject, { keyRetention }, { keyRetention: "how long the key is remembered ('24h'), or 'for-ever'" });
+  const what = "how long the key is remembered ('24h'), 'for-ever', or 'unsaid'";
+  refuseMissing(subject, { keyRetention }, { keyRetention: what });
+  if (keyRetention === 'unsaid') return null;
   return lastingMs(
     keyRetention === 'for-ever' || keyRetention === undefined ? HUNDRED_YEARS : keyRetention,
     `keyRetention of ${subject.called}`,

@@ -107,8 +107,8 @@ function sendAgainAfter(
   contract: Contract | null,
   seen: { readonly status: number; readonly proves: Proven | 'unreadable' } | null,
 ): 'unasked' | 'ask-first' {
-  const sameKey = contract?.sameKey;
-  if (sameKey == null) return 'ask-first';
+  const sameKey = contract?.keyRetentionMs == null ? null : contract.sameKey;
+  if (sameKey === null) return 'ask-first';
   if (seen === null || seen.status === 408) return 'unasked';
   if (seen.proves === 'running' || seen.proves === 'unreadable') return 'unasked';
   if (seen.status < 500) return 'ask-first';

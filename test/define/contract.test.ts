@@ -45,7 +45,7 @@ describe('a contract', () => {
     expect(charges).toEqual({
       type: 'contract',
       ...{ name: 'card/charges', version: '1', docs: 'https://docs.card.example/keys', verifiedOn: '2026-11-30' },
-      key: { in: 'header', name: 'Idempotency-Key', encoding: 'raw' },
+      key: { in: 'header', name: 'Idempotency-Key', encoding: 'raw', firstSentHeader: null },
       ...{ scope: ['account'], keyRetentionMs: 86_400_000, sameKey },
       lookup: { by: 'key', visibleWithinMs: 60_000, arrivalLimitMs: null },
       ...{ replies: told, codeAt: null, replayHeader: null },
@@ -79,6 +79,18 @@ describe('a contract', () => {
     expect(charges.replies[2]).toEqual({
       ...{ status: ['4xx', 503], headers: { 'x-state': '*' }, proves: 'refused', code: 'teapot' },
     });
+  });
+
+  test('of a provider that does not say how long it remembers a key has no time to rely on', () => {
+    const charges = contract({ ...complete, keyRetention: 'unsaid' });
+
+    expect(charges).toMatchObject({ keyRetentionMs: null, sameKey, key: { name: 'Idempotency-Key' } });
+  });
+
+  test('says where the time of the first request goes, where the provider asks for it', () => {
+    const charges = contract({ ...complete, key: { ...key, firstSentHeader: 'Repeatability-First-Sent' } });
+
+    expect(charges.key).toMatchObject({ firstSentHeader: 'Repeatability-First-Sent' });
   });
 
   test('is plain: it comes out of a database and out of another thread as it went in', () => {
@@ -147,6 +159,11 @@ describe('contract() refuses', () => {
     ['a key in another encoding', { ...complete, key: { ...key, encoding: 'base64' } }, /key.encoding of/],
     ['a key without a name', { ...complete, key: { in: 'body' } }, /key.name of .* is of the wrong kind/],
     ['a header that none can be called', { ...complete, key: { in: 'header', name: 'a b' } }, /no name of a header/],
+    [
+      'a time in a header that none can be called',
+      { ...complete, key: { ...key, firstSentHeader: 'a b' } },
+      /firstSentHeader/,
+    ],
     ['keys too short for a UUID', { ...complete, key: { ...key, maxLength: 35 } }, /takes keys of 35 characters.*36/],
     [
       'keys too short for a UUID in quotes',

@@ -440,10 +440,11 @@ describe('whatever a provider sends', () => {
     );
   });
 
-  test('nothing is sent again unasked that no key protects', () => {
-    const unprotected = [providers['nothing to rely on'], providers['a look-up only']].map((options) =>
-      contract(options),
-    );
+  test('nothing is sent again unasked that no key protects for a time that is known', () => {
+    const unprotected = [
+      ...[providers['nothing to rely on'], providers['a look-up only']],
+      { ...providers['a key, resumes'], keyRetention: 'unsaid' as const },
+    ].map((options) => contract(options));
 
     fc.assert(
       fc.property(fc.constantFrom(null, ...unprotected), fc.oneof(anyReply, fc.constant(noReply)), (under, one) => {

@@ -15,6 +15,7 @@ import type {
 } from '../domain/contract.ts';
 import { type Duration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
+import { isCode } from '../domain/reply.ts';
 import { refuseBadName } from './definition-name.ts';
 import { refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
@@ -32,8 +33,11 @@ export interface ContractOptions {
   readonly key: KeyOptions | 'none';
   /** What a key is unique within. Default `['account']`. */
   readonly scope?: readonly KeyScope[];
-  /** How long the provider remembers a key, from the first request on. Required with a key. */
-  readonly keyRetention?: Duration | 'for-ever';
+  /**
+   * How long the provider remembers a key, from the first request on. Required with a key. `unsaid`: the key goes along,
+   * and nothing is sent again because of it.
+   */
+  readonly keyRetention?: Duration | 'for-ever' | 'unsaid';
   /** What a send does under a key that the provider knows. Required with a key. */
   readonly sameKey?: SameKey;
   /** How its records are looked up, or `'none'`: nobody can be asked. */
@@ -52,6 +56,8 @@ export interface KeyOptions {
   readonly name: string;
   /** `sf-string`: in double quotes, as RFC 8941 writes a string. Default `raw`. */
   readonly encoding?: 'raw' | 'sf-string';
+  /** A header that says beside it when the first request left, such as `Repeatability-First-Sent`. */
+  readonly firstSentHeader?: string;
   /** The longest that the provider takes. The key that is sent has 36 characters. */
   readonly maxLength?: number;
   /** The characters that the provider takes, each of them. Those of the key that is sent are `0-9`, `a-f` and `-`. */
@@ -126,7 +132,7 @@ export function contract(options: ContractOptions): Contract {
     keyRetentionMs: retentionOf(options, subject),
     sameKey: key === null ? none(options.sameKey, 'sameKey', subject) : sameKeyOf(options.sameKey, subject),
     lookup: options.lookup === 'none' ? null : lookupOf(options.lookup, subject),
-    replies: (options.replies ?? []).map((rule, at) => ruleOf(rule, at, subject)),
+    replies: repliesOf(options.replies ?? [], subject),
     codeAt: pathOf(options.codeAt, 'codeAt', subject),
     replayHeader: pathOf(options.replayHeader, 'replayHeader', subject)?.toLowerCase() ?? null,
   };
@@ -141,17 +147,15 @@ export function isContract(value: unknown): value is Contract {
 
 function keyOf(given: KeyOptions, subject: Subject): ContractKey {
   refuseUnless(isObject(given), subject, 'key', required.key);
-  refuseUnknownOptions(`key of ${subject.called}`, given, ['in', 'name', 'encoding', 'maxLength', 'characters']);
-  const { encoding = 'raw', maxLength = Infinity, characters = KEY_CHARACTERS } = given;
+  refuseUnknownOptions(`key of ${subject.called}`, given, [
+    ...['in', 'name', 'encoding', 'firstSentHeader', 'maxLength', 'characters'],
+  ]);
+  const { encoding = 'raw', firstSentHeader = null, maxLength = Infinity, characters = KEY_CHARACTERS } = given;
   refuseOtherWords(`key.in of ${subject.called}`, given.in, ['header', 'body', 'query']);
   refuseOtherWords(`key.encoding of ${subject.called}`, encoding, ['raw', 'sf-string']);
   refuseUnless(isText(given.name), subject, 'key.name', "a name such as 'Idempotency-Key'");
-  if (given.in === 'header' && !HEADER.test(given.name)) {
-    throw definitionInvalid(`key.name of ${subject.called} is no name of a header.`, 'Write it as the provider does.', {
-      ...subject.facts,
-      option: 'key.name',
-    });
-  }
+  if (given.in === 'header') refuseNoHeader(given.name, 'key.name', subject);
+  if (firstSentHeader !== null) refuseNoHeader(firstSentHeader, 'key.firstSentHeader', subject);
   const refused = KEY_CHARACTERS.split('').filter((character) => !characters.includes(character));
   const length = encoding === 'sf-string' ? KEY_LENGTH + 2 : KEY_LENGTH;
   if (!(maxLength >= length) || refused.length > 0) {
@@ -165,7 +169,13 @@ function keyOf(given: KeyOptions, subject: Subject): ContractKey {
       { ...subject.facts, option: refused.length > 0 ? 'key.characters' : 'key.maxLength' },
     );
   }
-  return { in: given.in, name: given.name, encoding };
+  return { in: given.in, name: given.name, encoding, firstSentHeader };
+}
+
+function refuseNoHeader(name: string, option: string, { called, facts }: Subject): void {
+  if (HEADER.test(name)) return;
+  const remedy = 'Write it as the provider does.';
+  throw definitionInvalid(`${option} of ${called} is no name of a header.`, remedy, { ...facts, option });
 }
 
 const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
@@ -188,7 +198,9 @@ function scopeOf(scope: readonly KeyScope[], subject: Subject): readonly KeyScop
 
 function retentionOf({ key, keyRetention }: ContractOptions, subject: Subject): number | null {
   if (key === 'none') return none(keyRetention, 'keyRetention', subject);
-  refuseMissing(subject, { keyRetention }, { keyRetention: "how long the key is remembered ('24h'), or 'for-ever'" });
+  const what = "how long the key is remembered ('24h'), 'for-ever', or 'unsaid'";
+  refuseMissing(subject, { keyRetention }, { keyRetention: what });
+  if (keyRetention === 'unsaid') return null;
   return lastingMs(
     keyRetention === 'for-ever' || keyRetention === undefined ? HUNDRED_YEARS : keyRetention,
     `keyRetention of ${subject.called}`,
@@ -240,6 +252,11 @@ const provenWords: readonly Proven[] = [
   ...(['locked-out', 'key-conflict', 'running', 'too-late', 'unknown'] as const),
 ];
 
+function repliesOf(given: readonly ReplyRule[], subject: Subject): readonly ReplyRule[] {
+  refuseUnless(Array.isArray(given), subject, 'replies', "a list such as [{ status: 409, proves: 'running' }]");
+  return given.map((rule, at) => ruleOf(rule, at, subject));
+}
+
 function ruleOf(given: ReplyRule, at: number, subject: Subject): ReplyRule {
   const option = `replies[${at}]`;
   refuseUnless(isObject(given), subject, option, "a rule such as { status: 409, proves: 'running' }");
@@ -253,22 +270,54 @@ function ruleOf(given: ReplyRule, at: number, subject: Subject): ReplyRule {
       : /^[2-5]xx$/.test(`${status}`);
     refuseUnless(isOne, subject, `${option}.status`, "a status from 200 to 599, or '2xx', '3xx', '4xx', '5xx'");
   }
-  if (statuses.length === 0 && given.headers === undefined && given.body === undefined) {
+  const { status, headers = {}, body = {}, proves, code, speaksFor, sendAgain } = given;
+  const isPlain = isObject(headers) && isObject(body);
+  refuseUnless(
+    isPlain && Object.values(headers).every(isString),
+    subject,
+    `${option}.headers`,
+    'a text, or *, by name',
+  );
+  refuseUnless(isPlain && Object.values(body).every(isScalar), subject, `${option}.body`, 'a value, or *, by path');
+  if (speaksFor !== undefined) refuseOtherWords(`${option}.speaksFor of ${subject.called}`, speaksFor, ['send', 'key']);
+  if (sendAgain !== undefined) {
+    refuseOtherWords(`${option}.sendAgain of ${subject.called}`, sendAgain, ['unasked', 'ask-first']);
+  }
+  if (code !== undefined) {
+    refuseUnless(
+      isCode(code),
+      subject,
+      `${option}.code`,
+      "a code such as 'card_declined', of letters, digits, _ . and -",
+    );
+  }
+  const [named, wanted] = [Object.entries(headers), Object.entries(body)];
+  if (statuses.length + named.length + wanted.length === 0) {
     throw definitionInvalid(
       `${option} of ${subject.called} fits every reply.`,
       'Say which status, header or body it is about.',
       { ...subject.facts, option },
     );
   }
-  const { headers, ...rest } = given;
-  return headers === undefined
-    ? { ...rest }
-    : { ...rest, headers: Object.fromEntries(Object.entries(headers).map(([name, is]) => [name.toLowerCase(), is])) };
+  return {
+    ...(status === undefined ? {} : { status: typeof status === 'object' ? [...status] : status }),
+    ...(named.length === 0 ? {} : { headers: Object.fromEntries(named.map(([name, is]) => [name.toLowerCase(), is])) }),
+    ...(wanted.length === 0 ? {} : { body: Object.fromEntries(wanted) }),
+    proves,
+    ...(code === undefined ? {} : { code }),
+    ...(speaksFor === undefined ? {} : { speaksFor }),
+    ...(sendAgain === undefined ? {} : { sendAgain }),
+  };
 }
 
 /** Refuses what cannot all be true, and what one part says and no other reads. */
 function refuseContradictions({ key, sameKey, lookup, replies }: Contract, subject: Subject): void {
   const says = (proven: Proven) => replies.some(({ proves }) => proves === proven);
+  const notRefused = replies.filter(({ proves }) => proves !== 'refused');
+  for (const option of ['speaksFor', 'code'] as const) {
+    if (notRefused.every((rule) => rule[option] === undefined)) continue;
+    throw contradiction(`a reply that is no refusal has a ${option}`, `Leave its ${option} out.`, subject);
+  }
   if (key === null || sameKey === null) {
     const keyed = replies.find(
       ({ proves, speaksFor, sendAgain }) =>
@@ -308,9 +357,6 @@ function refuseContradictions({ key, sameKey, lookup, replies }: Contract, subje
       subject,
     );
   }
-  if (replies.some(({ speaksFor, proves }) => speaksFor === 'key' && proves !== 'refused')) {
-    throw contradiction('a reply that is no refusal speaks for the key', 'Leave its speaksFor out.', subject);
-  }
 }
 
 function contradiction(what: string, remedy: string, { called, facts }: Subject): Error {
@@ -325,6 +371,14 @@ function pathOf(given: string | undefined, option: string, subject: Subject): st
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= 1_000;
+}
+
+function isString(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value);
 }
 
 function isObject(value: unknown): value is object {

@@ -21,7 +21,7 @@ export interface Contract {
   readonly key: ContractKey | null;
   /** What a key is unique within, besides the key itself: the same key elsewhere is another one. */
   readonly scope: readonly KeyScope[];
-  /** How long the key is remembered, from the first request on; null: it is not. */
+  /** How long the key is remembered, from the first request on; null: it is not, or nobody says how long. */
   readonly keyRetentionMs: number | null;
   /** Null: it takes no key. */
   readonly sameKey: SameKey | null;
@@ -43,6 +43,8 @@ export interface ContractKey {
   readonly name: string;
   /** `sf-string`: in double quotes, as RFC 8941 writes a string; `raw`: as it is. */
   readonly encoding: 'raw' | 'sf-string';
+  /** A header that says beside it when the first request left, as HTTP writes dates; null: there is none. */
+  readonly firstSentHeader: string | null;
 }
 
 /** What a send does under a key that the provider knows. `unsaid`: its documentation does not tell. */

@@ -64,7 +64,7 @@ export function verdictOf(contract: Contract | null, reply: Reply, now: number):
         speaksFor: rule?.speaksFor ?? 'send',
         sendAgain: rule?.sendAgain ?? sendAgainAfter(contract, { status, proves }),
         retryAfterMs: retryAfterOf(reply.headers, now),
-        isReplay: contract?.replayHeader != null && reply.headers[contract.replayHeader] !== undefined,
+        isReplay: contract?.replayHeader != null && headerOf(reply.headers, contract.replayHeader) !== undefined,
       };
     }
   }
@@ -107,8 +107,8 @@ function sendAgainAfter(
   contract: Contract | null,
   seen: { readonly status: number; readonly proves: Proven | 'unreadable' } | null,
 ): 'unasked' | 'ask-first' {
-  const sameKey = contract?.sameKey;
-  if (sameKey == null) return 'ask-first';
+  const sameKey = contract?.keyRetentionMs == null ? null : contract.sameKey;
+  if (sameKey === null) return 'ask-first';
   if (seen === null || seen.status === 408) return 'unasked';
   if (seen.proves === 'running' || seen.proves === 'unreadable') return 'unasked';
   if (seen.status < 500) return 'ask-first';
@@ -123,11 +123,12 @@ function remembersErrors({ afterServerError }: SameKey): boolean {
 }
 
 type Answered = Extract<Reply, { type: 'reply' }>;
+type Headers = Answered['headers'];
 
 function fits(rule: ReplyRule, { status, headers, body }: Answered): boolean {
   if (rule.status !== undefined && ![rule.status].flat().some((match) => hasStatus(match, status))) return false;
   for (const [name, value] of Object.entries(rule.headers ?? {})) {
-    const given = headers[name];
+    const given = headerOf(headers, name);
     if (given === undefined || (value !== '*' && given.toLowerCase() !== value.toLowerCase())) return false;
   }
   for (const [path, value] of Object.entries(rule.body ?? {})) {
@@ -157,16 +158,29 @@ function codeOf(contract: Contract | null, rule: ReplyRule | undefined, { status
   if (rule?.code !== undefined) return rule.code;
   const path = contract?.codeAt;
   const told = path != null && body.type === 'whole' ? valueAt(body.value, path) : undefined;
-  return typeof told === 'string' && CODE.test(told) ? told : `http-${status}`;
+  return isCode(told) ? told : `http-${status}`;
+}
+
+/** Of letters and digits, and not one that only has digits, as numbers of cards do. */
+export function isCode(value: unknown): value is string {
+  return typeof value === 'string' && CODE.test(value);
 }
 
 const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 
-/** Seconds, or a date, which is read by the clock of whoever wrote it if that is shown. */
-function retryAfterOf(headers: Readonly<Record<string, string>>, now: number): number | null {
-  const given = headers['retry-after']?.trim();
-  if (given === undefined) return null;
-  const shown = Date.parse(headers['date'] ?? '');
-  const ms = /^\d{1,9}$/.test(given) ? Number(given) * 1000 : Date.parse(given) - (Number.isNaN(shown) ? now : shown);
+/** Seconds, or a date, which is read by the clock of whoever wrote it if that is shown; null: neither. */
+function retryAfterOf(headers: Headers, now: number): number | null {
+  const given = headerOf(headers, 'retry-after')?.trim() ?? '';
+  const ms = /^\d+$/.test(given) ? Number(given) * 1000 : dateOf(given) - (dateOf(headerOf(headers, 'date')) || now);
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), RETRY_AFTER_MAX_MS);
+}
+
+/** As HTTP writes dates; NaN for anything else, of which `Date.parse` would make a year or a month. */
+function dateOf(text = ''): number {
+  return /^[A-Z][a-z]+, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+/** Its own only: what all objects have stands in no reply. */
+function headerOf(headers: Headers, name: string): string | undefined {
+  return Object.hasOwn(headers, name) ? headers[name] : undefined;
 }

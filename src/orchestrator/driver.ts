@@ -48,6 +48,7 @@ import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
 import type { Errand, Permit, Permits } from './permits.ts';
 import { contextOf, stateOf } from './row.ts';
+import { firstSentAt } from './start.ts';
 import { msSince, type Stamp, stampNow } from './stamp.ts';
 import type { Watchers } from './watchers.ts';
 import type { Worker } from './worker.ts';
@@ -570,7 +571,7 @@ export class Driver {
 
   #perform(held: Held, member: Member, stamp: Stamp, permit: Permit): void {
     const { clock, worker } = this.#around;
-    const { definition, idempotencyKey, sendBy, row } = member;
+    const { definition, idempotencyKey, sendBy, windowEndsAt, row } = member;
     const { id } = member.ref;
     const attempt = row.children['attempt'];
     if (attempt === undefined) return permit.giveBack();
@@ -579,7 +580,8 @@ export class Driver {
     const abort = new AbortController();
     liveOf(held, id).attempt = abort;
     this.#signals.add(abort);
-    const { sendWithinMs, timeoutMs, contract } = contextOf(row).policy;
+    const { policy } = contextOf(row);
+    const { sendWithinMs, timeoutMs, contract } = policy;
     // Counted from before the start was sent to the store; a resubmission's send-by may end with the key's window.
     const leavesWithinMs = sendBy === null ? sendWithinMs : Math.min(sendWithinMs, sendBy - held.told.now);
     const performing = perform(
@@ -589,6 +591,7 @@ export class Driver {
         input,
         idempotencyKey,
         contract,
+        firstSentAt: firstSentAt(policy, windowEndsAt, held.told.now),
         number,
         timeoutMs,
         abort,

@@ -16,7 +16,7 @@ import { validate } from '../define/schema.ts';
 import { cutText } from '../domain/text.ts';
 import type { Call, Caller } from '../ports/caller.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Attempted, Sender } from '../ports/sender.ts';
+import type { Attempted, Sender, SendingAttempt } from '../ports/sender.ts';
 import type { OperationRef } from '../ports/store.ts';
 
 /** One attempt to be made. */
@@ -27,6 +27,8 @@ export interface Attempting {
   readonly idempotencyKey: string;
   /** As it was when the operation was submitted. */
   readonly contract: Contract | null;
+  /** By the store's clock; the same for all that its key counts from. */
+  readonly firstSentAt: number;
   readonly number: number;
   readonly timeoutMs: number;
   readonly abort: AbortController;
@@ -97,10 +99,9 @@ export async function perform(attempting: Attempting, outside: Outside): Promise
 const ABORT_GRACE_MS = 200;
 
 /** On whose behalf `http` sends. */
-function sendingOf({ ref, definition, contract, idempotencyKey, timeoutMs, abort, mayLeave }: Attempting) {
+function sendingOf({ ref, definition, abort, ...attempting }: Attempting): SendingAttempt {
   const { action, provider } = definition;
-  const { tenant } = ref;
-  return { tenant, action, provider, contract, idempotencyKey, timeoutMs, signal: abort.signal, mayLeave };
+  return { ...attempting, tenant: ref.tenant, action, provider, signal: abort.signal };
 }
 
 async function execute(attempting: Attempting, attempted: Attempted, { caller, limits }: Outside): Promise<AttemptEnd> {

@@ -21,6 +21,8 @@ export interface Sending {
 }
 
 export interface SendingAttempt extends Sending {
+  /** When the first request that the key counts from could leave, by the store's clock. */
+  readonly firstSentAt: number;
   /** Asked when the request is about to leave: null when it may, otherwise why it may not any more. */
   readonly mayLeave: () => string | null;
 }

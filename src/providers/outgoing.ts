@@ -13,6 +13,8 @@ export interface Caller {
   readonly tenant: string;
   readonly contract: Contract | null;
   readonly idempotencyKey: string;
+  /** Of an attempt. */
+  readonly firstSentAt?: number;
 }
 
 /** What could not be made, in words that hold nothing of the request. */
@@ -33,6 +35,9 @@ export async function outgoingOf(
   const key = method === 'GET' || method === 'HEAD' ? null : (caller.contract?.key ?? null);
   const written = key === null ? '' : writtenKey(key, caller.idempotencyKey);
   if (key?.in === 'header') headers[key.name.toLowerCase()] = written;
+  if (key?.firstSentHeader != null && caller.firstSentAt !== undefined) {
+    headers[key.firstSentHeader.toLowerCase()] = new Date(caller.firstSentAt).toUTCString();
+  }
   if (key?.in === 'query') url.searchParams.set(key.name, written);
   Object.assign(headers, named((await credentials?.({ tenant: caller.tenant })) ?? {}));
   return { method, url: url.href, headers, body: body.bytes(key?.in === 'body' ? { key, written } : null) };

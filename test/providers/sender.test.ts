@@ -34,7 +34,7 @@ async function attemptAt(
     ...{ idempotencyKey: '01890000-0000-8000-8000-000000000017', signal: abort.signal },
     ...sending,
   };
-  const attempted = sender.attempt({ ...whole, mayLeave });
+  const attempted = sender.attempt({ ...whole, mayLeave, firstSentAt: Date.UTC(2026, 0, 1) });
   const { http } = attempted;
   return {
     ...{ at, abort, sender, sending: whole, http },
@@ -101,6 +101,17 @@ describe('a charge that is sent by http', () => {
     await http.send(charge, asCharge);
 
     expect(at.requests[0]?.headers['idempotency-key']).toMatch(written);
+  });
+
+  test('says when the first request under its key left, where the provider wants that', async () => {
+    const key = { in: 'header', name: 'Request-Key', firstSentHeader: 'First-Sent' } as const;
+    const { at, http } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
+      contract: charges({ key }),
+    });
+
+    await http.send(charge, asCharge);
+
+    expect(at.requests[0]?.headers).toMatchObject({ 'first-sent': 'Thu, 01 Jan 2026 00:00:00 GMT' });
   });
 
   test('has its key in the body, beside what the executor put there, and in the query', async () => {
@@ -340,7 +351,7 @@ test('a provider of which nothing is known is sent to over a connection of its o
     contract: null,
   });
   await http.send(charge, asCharge);
-  await sender.attempt({ ...sending, mayLeave: () => null }).http.send(charge, asCharge);
+  await sender.attempt({ ...sending, mayLeave: () => null, firstSentAt: 0 }).http.send(charge, asCharge);
 
   expect(at.requests.map(({ headers }) => headers.connection)).toEqual(['close', 'close']);
 });

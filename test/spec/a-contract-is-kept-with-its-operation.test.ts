@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { absent, createOrchestrator, found, operation, type Orchestrator, type Run, succeeded, typed } from 'sagacity';
 import { type Contract, contract } from 'sagacity/providers';
 import { memoryStore, scriptedProvider, testClock } from 'sagacity/testing';
+import { company } from '../providers/company.ts';
 import { evenChance } from '../support/chance.ts';
 import type { Payment } from '../support/shop.ts';
 import { reached, until } from '../support/world.ts';
@@ -127,5 +128,58 @@ describe('a charge that is submitted to the later release', () => {
 
     const asked = await until(async () => (await provider.received())[0] ?? null, 'the request to arrive');
     expect(asked.key).toBeNull();
+  });
+});
+
+describe('a charge whose provider wants to know when it was first sent', () => {
+  test('says the same each time it is sent, also after a restart', async () => {
+    const clock = testClock();
+    const store = memoryStore({ clock });
+    const told: (string | undefined)[] = [];
+    const at = await company((response, { headers }) => {
+      told.push(headers['first-sent']?.toString());
+      response.destroy();
+    });
+    closings.push(() => at.close());
+    const definition = operation('mail.send', {
+      input: typed<Payment>(),
+      key: ({ input }) => input.orderId,
+      execute: ({ input, http }) => http.send({ url: at.url, json: input }, ({ body }) => succeeded(body)),
+      contract: contract({
+        ...{ name: 'post/mails', version: '1', docs: 'https://post.example/docs', verified: 'unverified' },
+        key: { in: 'header', name: 'Request-Key', firstSentHeader: 'First-Sent' },
+        keyRetention: '24h',
+        sameKey: {
+          ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'unsaid' },
+          ...{ afterServerError: 'resumes', otherParameters: 'unsaid' },
+        },
+        lookup: 'none',
+      }),
+      lookup: 'none',
+      retry: { attempts: 3, backoff: 'fixed', delay: '1m', maxDelay: '1m', jitter: 'none' },
+    });
+    const release = async () => {
+      const orchestrator = createOrchestrator({
+        ...{ store, clock, random: evenChance(), definitions: [definition], tenant: 'shop-1' },
+      });
+      await orchestrator.start();
+      closings.push(() => orchestrator.stop({ within: 0 }));
+      return orchestrator;
+    };
+    const first = await release();
+    const { id } = await first.submit(definition, { orderId: 'order-17', amount: 1200 });
+    await until(() => (told.length === 1 ? true : null), 'the first request');
+    const stopping = first.stop({ within: 0 });
+    await clock.advance('2s');
+    await stopping;
+
+    const second = await release();
+    await until(async () => {
+      await clock.advance('10s');
+      return (await (await second.run(id)).status()) === 'escalated' ? true : null;
+    }, 'the mail to have used up its attempts');
+
+    expect(told).toHaveLength(3);
+    expect(new Set(told)).toEqual(new Set(['Thu, 01 Jan 2026 00:00:00 GMT']));
   });
 });

@@ -53,10 +53,12 @@ export { boundariesOf, type Flow, killAt, type Killed } from './testing/kill-at.
 export {
   callerWithKillPoints,
   type Durable,
+  type Hint,
   type KillPoint,
   killPoints,
   type Reached,
   type Side,
+  wakerWithKillPoints,
   withKillPoints,
 } from './testing/kill-points.ts';
 export { testClock, type TestClock } from './testing/clock.ts';

@@ -1,7 +1,8 @@
 /**
  * A flow of a user's own, killed at every boundary it goes by. It is played once unharmed to learn them; then, one at a
  * time, its process dies there and another one goes on from what was stored, while whoever began the flow begins it
- * again, since nobody told them that it was accepted. What the companies hold afterwards is for the test to judge.
+ * again, since nobody told them that it was accepted. What the companies hold afterwards is for the test to judge. Timers
+ * and wakes are no boundaries here: they die with their process, which leaves behind what it left before.
  */
 
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';

@@ -1,13 +1,15 @@
 /**
- * Kill points: the moments around everything that an orchestrator makes durable, each under a name. A process that dies
- * at one of them leaves behind what was written until then, and has to be gone on from there by whoever comes next. The
- * points are seen from outside, at the store and at the executors: an orchestrator that nobody watches knows nothing of
- * them, and pays nothing.
+ * Kill points: the moments around everything that an orchestrator makes durable, and around what it says to others, each
+ * under a name. A process that dies at one of them leaves behind what was written until then, and has to be gone on from
+ * there by whoever comes next. The points are seen from outside, at the store, at the executors and at the waker: an
+ * orchestrator that nobody watches knows nothing of them, and pays nothing.
  */
 
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Call, Caller } from '../ports/caller.ts';
-import type { OperationRef, RecordKind, SagaTurn, Sought, Store, Turn, Turns } from '../ports/store.ts';
+import { keyOf, type OperationRef, type RecordKind } from '../ports/store.ts';
+import type { SagaTurn, Sought, Store, Turn, Turns } from '../ports/store.ts';
+import type { News, Wake, Waker } from '../ports/waker.ts';
 import { overlay } from './overlay.ts';
 
 /** What is made durable. */
@@ -52,8 +54,25 @@ export type Durable = (typeof durables)[number];
  */
 export type Side = 'before' | 'during' | 'after';
 
-/** Around what leaves for the provider there are a moment `before` and one `after`, when the reply is there and unread. */
-export type KillPoint = `${Side} ${Durable}` | `${'before' | 'after'} ${Call['kind']}`;
+/** What a waker is asked for. It never tells what became of that, so that there is no `after`. */
+export const hints = [
+  /** A timer of what nobody holds, which may outlive the process. */
+  'timer',
+  /** What other processes are told, or woken for at once. That something has changed is for who only watches it. */
+  'news',
+] as const;
+
+export type Hint = (typeof hints)[number];
+
+/**
+ * Around what leaves for the provider there are a moment `before` and one `after`, when the reply is there and unread.
+ * Around a wake that anybody could have got they are when it has come and nobody was asked, and when what follows from it
+ * is durable, or was left, and the waker has not heard so.
+ */
+export type KillPoint =
+  | `${Side} ${Durable}`
+  | `${'before' | 'after'} ${Call['kind'] | 'wake'}`
+  | `${'before' | 'during'} ${Hint}`;
 
 /** Every kill point, in the order in which a life goes by them. */
 export const killPoints: readonly KillPoint[] = [
@@ -61,11 +80,14 @@ export const killPoints: readonly KillPoint[] = [
     (['before', 'during', 'after'] as const).map((side) => `${side} ${durable}` as const),
   ),
   ...(['request', 'question'] as const).flatMap((visit) => [`before ${visit}`, `after ${visit}`] as const),
+  ...hints.flatMap((hint) => [`before ${hint}`, `during ${hint}`] as const),
+  ...(['before wake', 'after wake'] as const),
 ];
 
 /**
  * Told of each kill point as it is reached, with the operation or saga it is about (null: a worker). What it returns is
- * waited for, except `during`: a promise that never ends keeps the process from going on.
+ * waited for, except `during`: a promise that never ends keeps the process from going on. Before a hint it keeps the hint
+ * alone, since nobody waits for what a waker is asked.
  */
 export type Reached = (point: KillPoint, about: OperationRef | null) => unknown;
 
@@ -115,6 +137,54 @@ export function callerWithKillPoints(caller: Caller, reached: Reached): Caller {
     await reached(`after ${call.kind}`, about);
     return said;
   };
+}
+
+/**
+ * A waker whose kill points are told, around another one. The timers of what a process holds are none: they die with it,
+ * and nobody else would have been woken by them.
+ */
+export function wakerWithKillPoints(waker: Waker, reached: Reached): Waker {
+  /** The generation under which this process waits for what it holds. */
+  const own = new Map<string, number | null>();
+  const asking = (hint: Hint, about: OperationRef | null, ask: () => void): void => {
+    const asked = (): void => {
+      ask();
+      void reached(`during ${hint}`, about);
+    };
+    const said = reached(`before ${hint}`, about);
+    // At once where nothing is waited for: a waker that is about to be closed takes nothing later.
+    if (said instanceof Promise) void said.then(asked);
+    else asked();
+  };
+  const tell = (news: News): void => {
+    const ask = () => waker.tell?.(news);
+    if (news.kind === 'changed') ask();
+    else asking('news', news.kind === 'freed' ? null : news.ref, ask);
+  };
+  const watched: Partial<Waker> = {
+    start: (onWake, onNews) =>
+      waker.start(async (wake) => {
+        const about = wokenIn(wake);
+        if (own.get(keyOf(about)) === wake.generation && own.delete(keyOf(about))) return await onWake(wake);
+        await reached('before wake', about);
+        await onWake(wake);
+        await reached('after wake', about);
+      }, onNews),
+    wake(wake, delayMs, whose = 'anybodys') {
+      const about = wokenIn(wake);
+      const ask = () => waker.wake(wake, delayMs, whose);
+      if (whose === 'anybodys') return asking(delayMs > 0 ? 'timer' : 'news', about, ask);
+      own.set(keyOf(about), wake.generation);
+      ask();
+    },
+    // One that reaches no other process tells none.
+    ...(waker.tell === undefined ? {} : { tell }),
+  };
+  return overlay(waker, watched);
+}
+
+function wokenIn({ tenant, operationId }: Wake): OperationRef {
+  return { tenant, id: operationId };
 }
 
 function madeDurable({ birth, records }: Turn): Durable {

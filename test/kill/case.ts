@@ -15,9 +15,9 @@ import type { Signal, Strike } from './strike.ts';
 /**
  * `restart`: another process does all of it again. `take-over`: one that is there already goes on with what is stored,
  * and is asked for the flow when all is done. `second-kill`: the one that does it again is struck as well, where it
- * comes there, and a third one does it.
+ * comes there, and a third one does it. `timers-lost`: as `take-over`, and NATS has forgotten all timers before.
  */
-export const recoveries = ['restart', 'take-over', 'second-kill'] as const;
+export const recoveries = ['restart', 'take-over', 'second-kill', 'timers-lost'] as const;
 
 export type Recovery = (typeof recoveries)[number];
 
@@ -56,8 +56,8 @@ export async function played(given: Case, place: Place): Promise<Verdict> {
   const lives = livesIn(given.flow, place);
   try {
     await flows[given.flow].prepare(place.provider);
-    const { told, kills } =
-      given.recovery === 'take-over' ? await takenOver(given, lives, place) : await again(given, lives);
+    const isTakenOver = given.recovery === 'take-over' || given.recovery === 'timers-lost';
+    const { told, kills } = isTakenOver ? await takenOver(given, lives, place) : await again(given, lives);
     return { kills, ...(await judged(given.flow, told, place, lives)) };
   } finally {
     await lives.end();
@@ -78,11 +78,12 @@ async function again({ strike, recovery, second }: Case, lives: Lives): Promise<
   return { told: (await playedBy(lives.begin(null))).told, kills: 2 };
 }
 
-async function takenOver({ strike }: Case, lives: Lives, { sql }: Place): Promise<Ended> {
-  const next = lives.begin(null);
+async function takenOver({ strike, recovery }: Case, lives: Lives, place: Place): Promise<Ended> {
   const life = lives.begin(strike);
+  const next = lives.begin(null);
   await struckBy(life, strike.signal);
-  await takeOver(next, sql);
+  if (recovery === 'timers-lost') await place.loseTimers();
+  await takeOver(next, place.sql);
   const { told } = await playedBy(next);
   if (strike.signal !== 'SIGSTOP') return { told, kills: 1 };
   // It comes back, and believes that it owns what it owned.
@@ -97,11 +98,12 @@ interface Lives {
   end(): Promise<void>;
 }
 
-function livesIn(flow: FlowName, { program, databaseUrl, provider }: Place): Lives {
+function livesIn(flow: FlowName, { program, databaseUrl, provider, natsUrl }: Place): Lives {
   const all: Life[] = [];
   return {
     begin(strike) {
-      const life = beginLife(program, { databaseUrl, providerUrl: provider.url, flow, strike });
+      const isFirst = all.length === 0;
+      const life = beginLife(program, { databaseUrl, providerUrl: provider.url, natsUrl, flow, strike, isFirst });
       all.push(life);
       return life;
     },

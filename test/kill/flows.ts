@@ -22,6 +22,8 @@ export interface Stage {
   readonly passed: (point: Point) => Promise<unknown>;
   /** Resolves when it comes by it the next time. */
   readonly next: (point: Point) => Promise<unknown>;
+  /** Resolves when NATS keeps the timers of every orchestrator that was opened. */
+  readonly timersKept: () => Promise<void>;
 }
 
 /** How something that was ordered ended, as its caller was told. */
@@ -32,6 +34,11 @@ export interface Told {
 }
 
 export interface Flow {
+  /**
+   * Its wakes go over NATS, and its workers are struck at these points: what else they come by, others are struck at.
+   * Null: wakes stay in the process.
+   */
+  readonly overNats: readonly Point[] | null;
   /** Tells the provider what it makes of what is sent to it, by the kind of the records. */
   prepare(provider: ProviderClient): Promise<void>;
   play(stage: Stage): Promise<readonly Told[]>;
@@ -39,13 +46,14 @@ export interface Flow {
   records(told: readonly Told[]): Readonly<Record<string, number>>;
 }
 
-export const flowNames = ['charge', 'payment', 'refund'] as const;
+export const flowNames = ['charge', 'payment', 'refund', 'retry', 'reconciliation', 'wait'] as const;
 
 export type FlowName = (typeof flowNames)[number];
 
 export const flows: Readonly<Record<FlowName, Flow>> = {
   /** Operations that stand alone: one is sent twice and taken back, one is cancelled too late, one outlives its worker. */
   charge: {
+    overNats: null,
     async prepare(provider) {
       await provider.calls(['fail-before-commit', 'commit-then-drop'], 'charge');
       await provider.calls(['commit-then-hold'], 'booking');
@@ -84,6 +92,7 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
 
   /** A saga that succeeds in spite of lost requests and replies, and that somebody wants to cancel when it is too late. */
   payment: {
+    overNats: null,
     async prepare(provider) {
       await provider.calls(['commit-then-drop'], 'authorisation');
       await provider.calls(['fail-before-commit'], 'reservation');
@@ -109,6 +118,7 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
 
   /** A saga whose last step is refused, so that two steps are taken back, with lost requests and replies. */
   refund: {
+    overNats: null,
     async prepare(provider) {
       await provider.calls(['commit-then-drop'], 'reservation');
       // It is refused as often as it is sent.
@@ -132,7 +142,82 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
     },
     records: () => ({ authorisation: 1, reservation: 1, release: 1, void: 1 }),
   },
+
+  /** An operation that was not applied, and is due again so late that nobody holds it: the timer wakes a worker. */
+  retry: {
+    overNats: ['before timer', 'during timer', 'after timer', 'before wake', 'after wake'],
+    async prepare(provider) {
+      await provider.calls(['busy409'], 'transfer');
+    },
+    async play({ shop, open, timersKept }) {
+      const worker = open();
+      await bearing(() => worker.start());
+      await timersKept();
+      const transfer = await bearing(() => worker.submit(shop.transfer, order('transfer-1')));
+      return [told('transfer-1', transfer.id, await endOf(transfer))];
+    },
+    records: () => ({ transfer: 1 }),
+  },
+
+  /**
+   * An operation in doubt, which its desk tells of and whose first look-up finds nothing out. Then its worker leaves, and
+   * the timer of the next one wakes another worker.
+   */
+  reconciliation: {
+    // Whether a worker hears that the timer is kept before it has left is a matter of chance.
+    overNats: ['before timer', 'during timer', 'before wake', 'after wake', 'before news', 'during news'],
+    async prepare(provider) {
+      await provider.calls(['commit-then-drop'], 'return');
+      await provider.lookups(['lookup500'], 'return');
+    },
+    async play({ shop, open, passed, timersKept }) {
+      const desk = open();
+      await bearing(() => desk.operator.doubts());
+      const first = open();
+      await bearing(() => first.start());
+      await timersKept();
+      const taken = await bearing(() => desk.submit(shop.takeBack, order('return-1')));
+      const ended = endOf(taken);
+      await Promise.race([passed('after look-up'), ended]);
+      const second = open();
+      await bearing(() => second.start());
+      await first.stop();
+      return [told('return-1', taken.id, await ended)];
+    },
+    records: () => ({ return: 1 }),
+  },
+
+  /** A saga that begins with a pause, which its desk arms, and waits for a signal, of which the desk tells its owner. */
+  wait: {
+    overNats: [
+      ...(['before timer', 'during timer', 'after timer', 'before wake', 'after wake'] as const),
+      ...(['before news', 'during news'] as const),
+    ],
+    async prepare() {},
+    async play({ shop, open, timersKept }) {
+      const desk = open();
+      await bearing(() => desk.operator.doubts());
+      const worker = open();
+      await bearing(() => worker.start());
+      await timersKept();
+      const delivery = await bearing(() => desk.submit(shop.delivery, order('delivery-1')));
+      const ended = endOf(delivery);
+      await Promise.race([bearing(() => delivery.reached('packed', { within: '20s' })), ended]);
+      await heardInTime(() => desk.signal(delivery.id, shop.packed, { by: 'the packer' }, { eventId: 'packed-1' }));
+      return [told('delivery-1', delivery.id, await ended)];
+    },
+    records: () => ({ authorisation: 1, capture: 1 }),
+  },
 };
+
+/** Who died or stood still for long says it when the saga has gone on without. */
+async function heardInTime(say: () => Promise<unknown>): Promise<void> {
+  try {
+    await bearing(say);
+  } catch (error) {
+    if (!isSagacityError(error) || error.code !== 'SIGNAL_REFUSED') throw error;
+  }
+}
 
 function order(orderId: string): Order {
   return { orderId, amount: 1200 };

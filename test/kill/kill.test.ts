@@ -8,24 +8,27 @@ import type { MatrixSummary, PairsSummary, Row } from './report.ts';
 const command = 'test/kill/main.ts';
 const folder = inAFolderOfItsOwn();
 
-describe('worker processes that are struck between two steps, between two inverses, and when that is told', () => {
-  const struck = ['during step', 'after inverse', 'during move'];
+describe('worker processes that are struck between two steps, between two inverses, and about a timer', () => {
+  const flows = flowNames.filter((flow) => flow !== 'retry' && flow !== 'reconciliation');
+  const struck = ['during step', 'after inverse', 'during move', 'after timer', 'before wake'];
 
   test('lose nothing and do nothing twice, whoever goes on', { timeout: 180_000 }, async () => {
-    const ran = await kill(...struck.flatMap((point) => ['--point', point]));
+    const chosen = [...flows.flatMap((flow) => ['--flow', flow]), ...struck.flatMap((point) => ['--point', point])];
+    const ran = await kill(...chosen);
 
     const { rows, summary } = reported<MatrixSummary>(ran.stdout);
     expect(rows.filter(({ ok }) => !ok)).toEqual([]);
-    // Both sagas have steps, one is taken back, and so is an operation alone; at each point there are five fates.
-    expect(summary).toMatchObject({ summary: 'kill', ok: true, cases: 20, wrongCounts: 0, orphans: 0 });
+    // Both sagas have steps, one is taken back, and so is an operation alone; at each point there are five fates. The saga
+    // that waits is struck about its timer, with four.
+    expect(summary).toMatchObject({ summary: 'kill', ok: true, cases: 20 + 8, wrongCounts: 0, orphans: 0 });
     expect([...summary.points].toSorted()).toEqual(struck.toSorted());
-    expect(summary.kills).toBeGreaterThanOrEqual(20);
+    expect(summary.kills).toBeGreaterThanOrEqual(28);
     expect(rows.every(({ records, expected }) => records === expected && records > 0)).toBe(true);
     expect(ran.code).toBe(0);
     expect(await folder.leftBehind()).toEqual([]);
 
     // Every point there is, is one that a flow comes by.
-    expect(Object.keys(summary.reached)).toEqual(flowNames);
+    expect(Object.keys(summary.reached)).toEqual(flows);
     const reached = new Set(Object.values(summary.reached).flat());
     expect(points.filter((point) => !reached.has(point))).toEqual([]);
     expect(summary.notYet).toEqual(notYet);

@@ -39,23 +39,37 @@ export async function kill(killing: Killing, telling: Telling, atTheEnd: AtTheEn
   telling.doing('starting a PostgreSQL server and providers');
   const site = await undoneAtTheEnd(atTheEnd, openSite(killing.processes), (opened) => opened.close());
   telling.doing('playing each flow unharmed');
-  const counts = new Map<FlowName, Awaited<ReturnType<typeof unharmed>>>();
-  for (const flow of killing.flows) counts.set(flow, await site.at((place) => unharmed(flow, place)));
+  const { processes } = killing;
+  const counts = new Map(
+    await sideBySide(processes, killing.flows, async (flow) => {
+      return [flow, await site.at((place) => unharmed(flow, place))] as const;
+    }),
+  );
 
   const cases = killing.random === null ? chosen(killing, counts) : pairs(killing.random, counts);
   telling.total(cases.length);
   telling.doing('striking');
-  const rows: Row[] = [];
-  const left = [...cases];
-  const playing = async () => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      const row = rowOf(next, await verdictOf(next, site));
-      rows.push(row);
-      telling.row(row);
-    }
-  };
-  await Promise.all(Array.from({ length: killing.processes }, playing));
+  const rows = await sideBySide(processes, cases, async (next) => {
+    const row = rowOf(next, await verdictOf(next, site));
+    telling.row(row);
+    return row;
+  });
   return { counts, rows };
+}
+
+/** No more than `most` at a time; the answers are in the order of the items. */
+async function sideBySide<Item, Answer>(
+  most: number,
+  items: readonly Item[],
+  work: (item: Item) => Promise<Answer>,
+): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
+  const left = items.entries();
+  const working = async () => {
+    for (const [index, item] of left) answers[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: most }, working));
+  return answers;
 }
 
 async function unharmed(flow: FlowName, place: Place) {

@@ -13,8 +13,11 @@ import { type Signal, stopping, type Strike } from './strike.ts';
 export interface Task {
   readonly databaseUrl: string;
   readonly providerUrl: string;
+  readonly natsUrl: string;
   readonly flow: FlowName;
   readonly strike: Strike | null;
+  /** Nobody came before it who may have left something. */
+  readonly isFirst: boolean;
 }
 
 /** `play`: the flow, to its end. `take over`: goes on with what others have left, and plays when that is asked as well. */

@@ -1,6 +1,6 @@
 /** What the shop whose workers are killed does at other companies, all of which know keys and can be asked. */
 
-import { operation, saga } from 'sagacity';
+import { operation, saga, signal, typed } from 'sagacity';
 import { aided, every, type Order, ofOrder } from '../support/company.ts';
 
 /** The action that takes back what an action did. */
@@ -27,14 +27,32 @@ export function shopAt(url: string) {
     });
   const authorise = undoable('money.authorise', 'authorisations', 'voids');
   const reserve = undoable('goods.reserve', 'reservations', 'releases');
+  const capture = operation('money.capture', described('captures'));
+  const packed = signal('packed', { payload: typed<{ by: string }>() });
+  const transfer = described('transfers');
+  const takeBack = described('returns');
   return {
+    packed,
+    // Longer than a worker keeps anything.
+    transfer: operation('money.transfer', { ...transfer, retry: { ...transfer.retry, delay: '10500ms' } }),
+    // The second look-up comes late enough for a worker to leave before.
+    takeBack: operation('goods.take-back', {
+      ...takeBack,
+      sendWithin: '3s',
+      lookup: { ...takeBack.lookup, every: '6s' },
+    }),
+    delivery: saga('delivery', ofOrder)
+      .sleep('cooling-off', '1500ms')
+      .step('money', authorise, same)
+      .waitFor('packed', packed, { within: '3s', otherwise: 'continue' })
+      .pivot('capture', capture, same),
     charge: undoable('card.charge', 'charges', 'refunds'),
     booking: operation('courier.book', described('bookings')),
     invoice: operation('invoice.write', described('invoices')),
     payment: saga('payment', ofOrder)
       .step('money', authorise, same)
       .step('goods', reserve, same)
-      .pivot('capture', operation('money.capture', described('captures')), same)
+      .pivot('capture', capture, same)
       .step('email', operation('email.send', described('emails')), same, { onFailed: 'continue' }),
     refund: saga('refund', ofOrder)
       .step('money', authorise, same)

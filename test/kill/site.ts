@@ -1,12 +1,15 @@
 /**
- * Where cases are played: one PostgreSQL server for all of them, whose fsync is off because only clients are killed, and
- * for each case that is played at a time a provider in a process of its own. Every case has a database that nobody else
- * has seen, because what a killed process had sent may still be at work in its own.
+ * Where cases are played: one PostgreSQL server for all of them, whose fsync is off because only clients are killed, one
+ * NATS server, and for each case that is played at a time a provider in a process of its own. Every case has a database
+ * that nobody else has seen, because what a killed process had sent may still be at work in its own, and with it timers
+ * of its own.
  */
 
+import { connect } from 'nats';
 import postgres from 'postgres';
 import { postgresStore } from 'sagacity/postgres';
-import { privatePostgres, type ScriptedProvider, spawnProvider } from 'sagacity/testing';
+import { privateNats, privatePostgres, type ScriptedProvider, spawnProvider } from 'sagacity/testing';
+import { subjectsOf } from '../../src/adapters/nats/letters.ts';
 import { createDatabase } from '../../src/testing/private-postgres/database.ts';
 import { bundled } from './bundle.ts';
 
@@ -17,6 +20,9 @@ export interface Place {
   readonly databaseUrl: string;
   readonly sql: postgres.Sql;
   readonly provider: ScriptedProvider;
+  readonly natsUrl: string;
+  /** NATS forgets every timer that it keeps for the database. */
+  loseTimers(): Promise<void>;
 }
 
 export interface Site {
@@ -26,13 +32,19 @@ export interface Site {
 }
 
 export async function openSite(places: number): Promise<Site> {
-  const [program, server] = await Promise.all([
+  const [program, server, nats] = await Promise.all([
     bundled(),
     privatePostgres({ settings: { fsync: 'off', max_connections: '200' } }),
+    privateNats(),
   ]);
   const providers: ScriptedProvider[] = [];
   const close = async () => {
-    await Promise.all([program.remove(), server.close(), ...providers.map((provider) => provider.close())]);
+    await Promise.all([
+      program.remove(),
+      server.close(),
+      nats.close(),
+      ...providers.map((provider) => provider.close()),
+    ]);
   };
   try {
     const template = await server.createDatabase();
@@ -49,7 +61,10 @@ export async function openSite(places: number): Promise<Site> {
         const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
         try {
           await provider.reset();
-          return await play({ program: program.path, databaseUrl, sql, provider });
+          return await play({
+            ...{ program: program.path, databaseUrl, sql, provider, natsUrl: nats.url },
+            loseTimers: () => loseTimers(nats.url, databaseUrl),
+          });
         } finally {
           await sql.end({ timeout: 1 });
           await dropDatabase(server.url, databaseIn(databaseUrl));
@@ -61,6 +76,20 @@ export async function openSite(places: number): Promise<Site> {
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+async function loseTimers(natsUrl: string, databaseUrl: string): Promise<void> {
+  const store = postgresStore({ url: databaseUrl, connections: 2 });
+  await store.open();
+  const { stream } = subjectsOf(store.ledger?.() ?? '');
+  await store.close();
+  const connection = await connect({ servers: natsUrl });
+  try {
+    const { streams } = await connection.jetstreamManager();
+    await streams.purge(stream);
+  } finally {
+    await connection.close();
   }
 }
 

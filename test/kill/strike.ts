@@ -7,7 +7,8 @@ import { writeSync } from 'node:fs';
 import type { StatementName } from '../../src/adapters/postgres/executor.ts';
 import type { OperationRef } from '../../src/ports/store.ts';
 import { silence } from '../../src/testing/life.ts';
-import { type Point, statementsOf } from './points.ts';
+import type { Letter, LetterWatch } from './letters.ts';
+import { type Point, underWayAt } from './points.ts';
 import type { Watch } from './wire.ts';
 
 export const signals = ['SIGKILL', 'SIGSTOP', 'SIGABRT'] as const;
@@ -25,11 +26,11 @@ export interface Strike {
 export const stopping = 'stopping\n';
 
 /** Counts how often each point is reached, and strikes at one of them. */
-export class Striker implements Watch {
+export class Striker implements Watch, LetterWatch {
   readonly counts = new Map<Point, number>();
   readonly #strike: Strike | null;
   readonly #onReached: (point: Point) => void;
-  #armed: { readonly names: readonly StatementName[]; readonly id: string | null } | null = null;
+  #armed: { readonly names: readonly (StatementName | Letter)[]; readonly id: string | null } | null = null;
   #isHalf = false;
 
   constructor(strike: Strike | null, onReached: (point: Point) => void) {
@@ -37,22 +38,25 @@ export class Striker implements Watch {
     this.#onReached = onReached;
   }
 
-  /** For `withKillPoints` and `callerWithKillPoints`. */
+  /** For whatever has kill points. */
   readonly reached = (point: Point, about: OperationRef | null): unknown => {
     if (!this.#isDue(point)) return undefined;
-    const names = statementsOf(point);
+    const names = underWayAt(point);
     if (names === null) return this.#now();
     this.#armed = { names, id: about?.id ?? null };
     return undefined;
   };
 
   statementsLeft(texts: readonly string[], bytes: Buffer): void {
-    if (this.#armed === null) return;
-    const { names, id } = this.#armed;
-    const isIt = texts.some((text) => names.some((name) => text.startsWith(`/* sagacity ${name} */`)));
-    if (!isIt || (id !== null && !bytes.includes(id))) return;
-    this.#armed = null;
-    void this.#now();
+    this.#left((name) => texts.some((text) => text.startsWith(`/* sagacity ${name} */`)), bytes);
+  }
+
+  lettersLeft(letters: readonly Letter[], bytes: Buffer): void {
+    this.#left((name) => letters.some((letter) => letter === name), bytes);
+  }
+
+  timerKept(): void {
+    if (this.#isDue('after timer')) void this.#now();
   }
 
   requestLeaving(): 'half' | 'whole' {
@@ -64,6 +68,14 @@ export class Striker implements Watch {
     const isHalf = this.#isHalf;
     this.#isHalf = false;
     if (isHalf || this.#isDue('during request')) void this.#now();
+  }
+
+  #left(isAmongThem: (name: StatementName | Letter) => boolean, bytes: Buffer): void {
+    if (this.#armed === null) return;
+    const { names, id } = this.#armed;
+    if (!names.some(isAmongThem) || (id !== null && !bytes.includes(id))) return;
+    this.#armed = null;
+    void this.#now();
   }
 
   #isDue(point: Point): boolean {

@@ -4,7 +4,7 @@
  * promise about the provider.
  */
 
-import { absent, failed, found, inconclusive, succeeded, typed } from 'sagacity';
+import { absent, failed, found, inconclusive, notApplied, succeeded, typed } from 'sagacity';
 
 export interface Order {
   readonly orderId: string;
@@ -57,6 +57,7 @@ export async function post(url: string, order: Order, { idempotencyKey, abortSig
     signal: abortSignal,
   });
   if (reply.status === 402) return failed('declined');
+  if (reply.status === 409) return notApplied('busy');
   const [first] = reply.ok ? recordsIn(await reply.json()) : [];
   if (first === undefined) throw new Error(`The provider replied ${reply.status} and no record.`);
   return first;

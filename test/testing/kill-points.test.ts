@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { OperationRef, SagaTurn, Store, Turn } from '../../src/ports/store.ts';
+import type { Waker } from 'sagacity';
 import {
   callerWithKillPoints,
   type KillPoint,
   killPoints,
   memoryStore,
+  type News,
   testClock,
+  type Wake,
+  wakerWithKillPoints,
   withKillPoints,
 } from 'sagacity/testing';
 import { birth, handing, moving, sagaBirth, sagaMoving, step } from '../../src/testing/store-turns.ts';
@@ -201,9 +205,135 @@ describe('around what leaves for a provider', () => {
   });
 });
 
+/** A waker that notes what it is asked in between what is told; `hold` names the point that never ends. */
+async function watchedWaker({ hold }: { readonly hold?: KillPoint } = {}) {
+  const told: unknown[] = [];
+  let deliver: (wake: Wake) => Promise<void> = () => Promise.reject(new Error('not started'));
+  const inner: Waker = {
+    start(onWake) {
+      deliver = onWake;
+      return Promise.resolve();
+    },
+    wake: (wake, delayMs, whose) => void told.push(['asked', wake.operationId, delayMs, whose]),
+    tell: (news) => void told.push(['telling', news.kind]),
+    stop: () => Promise.resolve(),
+  };
+  const waker = wakerWithKillPoints(inner, (point, about) => {
+    told.push([point, about?.id ?? null]);
+    return point === hold ? new Promise(() => {}) : undefined;
+  });
+  await waker.start(
+    ({ operationId }) => Promise.resolve(void told.push(['woken', operationId])),
+    () => {},
+  );
+  return { waker, told, deliver: (wake: Wake) => deliver(wake) };
+}
+
+describe('around what a waker is asked', () => {
+  const wake: Wake = { tenant, operationId: 'op-1', generation: 3 };
+
+  test('a timer of what is anybody’s is told before it is asked for and when that was done, at once', async () => {
+    const { waker, told } = await watchedWaker();
+
+    waker.wake(wake, 500, 'anybodys');
+
+    expect(told).toEqual([
+      ['before timer', 'op-1'],
+      ['asked', 'op-1', 500, 'anybodys'],
+      ['during timer', 'op-1'],
+    ]);
+  });
+
+  test('a wake at once is news for others, as is what they are told', async () => {
+    const { waker, told } = await watchedWaker();
+    const about = { tenant, id: 'op-1' };
+    const news: readonly News[] = [{ kind: 'said', ref: about }, { kind: 'due', ref: about }, { kind: 'freed' }];
+
+    waker.wake({ ...wake, generation: null }, 0);
+    for (const each of news) waker.tell?.(each);
+
+    expect(told).toEqual([
+      ...[
+        ['before news', 'op-1'],
+        ['asked', 'op-1', 0, 'anybodys'],
+        ['during news', 'op-1'],
+      ],
+      ...[
+        ['before news', 'op-1'],
+        ['telling', 'said'],
+        ['during news', 'op-1'],
+      ],
+      ...[
+        ['before news', 'op-1'],
+        ['telling', 'due'],
+        ['during news', 'op-1'],
+      ],
+      ...[
+        ['before news', null],
+        ['telling', 'freed'],
+        ['during news', null],
+      ],
+    ]);
+  });
+
+  test('that something has changed passes without a word', async () => {
+    const { waker, told } = await watchedWaker();
+
+    waker.tell?.({ kind: 'changed', ref: { tenant, id: 'op-1' }, rests: true });
+
+    expect(told).toEqual([['telling', 'changed']]);
+  });
+
+  test('a wake is told when it has come, and when what follows is over', async () => {
+    const { told, deliver } = await watchedWaker();
+
+    await deliver(wake);
+
+    expect(told).toEqual([
+      ['before wake', 'op-1'],
+      ['woken', 'op-1'],
+      ['after wake', 'op-1'],
+    ]);
+  });
+
+  test('what this process holds wakes it without a word, and what others asked for under another generation does not', async () => {
+    const { waker, told, deliver } = await watchedWaker();
+
+    waker.wake(wake, 500, 'mine');
+    await deliver({ ...wake, generation: 2 });
+    await deliver(wake);
+    await deliver(wake);
+
+    const words = told.map((said) => (Array.isArray(said) ? String(said[0]) : ''));
+    const around = ['before wake', 'woken', 'after wake'];
+    expect(words).toEqual(['asked', ...around, 'woken', ...around]);
+  });
+
+  test.each<[KillPoint, readonly string[]]>([
+    ['before timer', ['before timer']],
+    ['before news', ['before news']],
+    ['before wake', ['before wake']],
+    ['after wake', ['before wake', 'woken', 'after wake']],
+  ])('a promise that never ends at %s keeps it back', async (hold, words) => {
+    const { waker, told, deliver } = await watchedWaker({ hold });
+
+    if (hold.endsWith('wake')) void deliver(wake);
+    else waker.wake(wake, hold === 'before timer' ? 500 : 0, 'anybodys');
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+
+    expect(told.map((said) => (Array.isArray(said) ? String(said[0]) : ''))).toEqual(words);
+  });
+
+  test('one that reaches no others has nothing to tell them with', () => {
+    const alone: Waker = { start: () => Promise.resolve(), wake() {}, stop: () => Promise.resolve() };
+
+    expect('tell' in wakerWithKillPoints(alone, () => {})).toBe(false);
+  });
+});
+
 describe('the list of kill points', () => {
   test('has every one once', () => {
     expect(new Set(killPoints).size).toBe(killPoints.length);
-    expect(killPoints).toHaveLength(15 * 3 + 2 * 2);
+    expect(killPoints).toHaveLength(15 * 3 + 2 * 2 + 2 * 2 + 2);
   });
 });

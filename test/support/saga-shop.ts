@@ -326,8 +326,9 @@ function described(url: string, kind: Kind, post: Post, habit: Habit) {
     const reply = await fetch(`${path}/by-idempotency-key/${idempotencyKey}`, { signal: abortSignal });
     if (reply.status === 404) return absent();
     if (!reply.ok) return inconclusive(`the look-up was answered ${reply.status}`);
-    const id = idIn(await reply.json());
-    return found(succeeded({ id }, { reference: id }));
+    const body: unknown = await reply.json();
+    const [record, ...others] = [body, ...othersIn(body)].map(idIn).map((id) => succeeded({ id }, { reference: id }));
+    return record === undefined ? absent() : found(record, ...others);
   };
   return {
     input: habit.schema ?? typed<Part>(),
@@ -369,6 +370,11 @@ interface Sent {
 function idIn(body: unknown): string {
   if (typeof body === 'object' && body !== null && 'id' in body && typeof body.id === 'string') return body.id;
   throw new Error('The reply holds no record.');
+}
+
+/** What the provider has under the same key, against its word. */
+function othersIn(body: unknown): readonly unknown[] {
+  return typeof body === 'object' && body !== null && 'others' in body && Array.isArray(body.others) ? body.others : [];
 }
 
 /** Everything between the shop and the provider. */

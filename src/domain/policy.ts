@@ -101,8 +101,7 @@ export function isResubmission(history: History): boolean {
 
 /** May the next attempt start, as far as the provider's memory of the key is concerned? */
 export function windowAllows(history: History, policy: Policy, facts: Facts): boolean {
-  if (!isResubmission(history)) return true;
-  return policy.keyRetentionMs !== null && isWindowOpen(facts);
+  return !isResubmission(history) || keyCounts(policy, facts);
 }
 
 /** May the next attempt start now that it is due? Late evidence may have used up the attempts since it was planned. */

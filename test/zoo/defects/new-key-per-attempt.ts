@@ -5,7 +5,9 @@ export const defect: Defect = {
   what: 'Every further attempt has a key of its own, so the provider charges for each.',
   file: 'src/orchestrator/driver.ts',
   find: `        idempotencyKey,
-        number,`,
+        contract,
+        firstSentAt`,
   replace: `        idempotencyKey: number === 1 ? idempotencyKey : \`\${idempotencyKey}-\${number}\`,
-        number,`,
+        contract,
+        firstSentAt`,
 };

@@ -8,7 +8,7 @@ export const defect: Defect = {
     {
       file: 'src/domain/policy.ts',
       find: `    policy.lookup === null &&
-    policy.keyRetentionMs !== null &&`,
+    keyCounts(policy, facts) &&`,
       replace: '    policy.lookup === null &&',
     },
     {

@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'thrown-taken-for-not-applied',
   what: 'An executor’s exception is proof of nothing and taken for proof of absence, so what was charged is charged again.',
   file: 'src/orchestrator/perform.ts',
-  find: "return endOf({ type: 'unknown', reason: 'the executor threw' }, { error: errorRecord(thrown) });",
-  replace: "return endOf({ type: 'not-applied', reason: 'the executor threw' }, { error: errorRecord(thrown) });",
+  find: "?? { type: 'unknown', reason: 'the executor threw' };",
+  replace: "?? { type: 'not-applied', reason: 'the executor threw' };",
 };

@@ -4,6 +4,6 @@ export const defect: Defect = {
   name: 'timeout-taken-for-failure',
   what: 'A reply that does not come in time is called a refusal, so the customer is told no and charged.',
   file: 'src/orchestrator/perform.ts',
-  find: "resolve(endOf({ type: 'unknown', reason }));",
-  replace: "resolve(endOf({ type: 'failed', code: reason }));",
+  find: "attempted.seen()?.result ?? { type: 'unknown', reason }));",
+  replace: "attempted.seen()?.result ?? { type: 'failed', code: reason }));",
 };

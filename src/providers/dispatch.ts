@@ -25,7 +25,7 @@ import { isRefusedStream, wireError } from './wire-error.ts';
  * if (arrival.gate === 'shut') return notApplied(arrival.reason);
  */
 export function dispatchOnce(
-  dispatcher: Dispatcher,
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
   outgoing: Outgoing,
   departure: Departure,
   clock: Clock,
@@ -69,7 +69,7 @@ class Passage implements Dispatcher.DispatchHandler {
     this.#body = new ReplyBytes(departure.bodyMaxBytes);
   }
 
-  begin(dispatcher: Dispatcher, outgoing: Outgoing): void {
+  begin(dispatcher: Pick<Dispatcher, 'dispatch'>, outgoing: Outgoing): void {
     const { signal, timeoutMs } = this.#departure;
     // undici would still open the gate for a signal that was aborted before.
     if (signal.aborted) return this.#neverLeft('aborted', null);
@@ -91,14 +91,12 @@ class Passage implements Dispatcher.DispatchHandler {
   /** The gate. A refusal is thrown, because an abort would destroy a connection that the next request can use. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#gateAt !== null) return this.#refuseRepeat(controller);
+    const now = this.#clock.monotonic();
+    const objection = this.#over ? null : this.#objection(now);
+    if (objection !== null) this.#neverLeft(objection, null);
     if (this.#over) throw new Stopped();
-    const objection = this.#objection();
-    if (objection !== null) {
-      this.#neverLeft(objection, null);
-      throw new Stopped();
-    }
     this.#controller = controller;
-    this.#gateAt = this.#clock.monotonic();
+    this.#gateAt = now;
   }
 
   /** The first byte of a head. Interim replies come first, if there are any; the last one told is the reply's own. */
@@ -129,9 +127,12 @@ class Passage implements Dispatcher.DispatchHandler {
     else this.#reply(this.#head, 'cut-off', error);
   }
 
-  #objection(): string | null {
+  #objection(now: number): string | null {
+    const { timeoutMs, mayLeave } = this.#departure;
+    // In a process that stood still, the gate is reached before the timer that should have fired.
+    if (now - this.#beganAt >= timeoutMs) return 'timed-out';
     try {
-      return this.#departure.mayLeave();
+      return mayLeave();
     } catch {
       return 'not-dispatched';
     }
@@ -213,7 +214,8 @@ function optionsOf({ method, url, headers, body }: Outgoing, { freshConnection }
     origin: freshConnection ? `${origin}/` : origin,
     path: `${pathname}${search}`,
     method,
-    headers,
+    // A copy, because a ProxyAgent adds to what it is given.
+    headers: { ...headers },
     body,
     idempotent: false,
     headersTimeout: 0,

@@ -356,7 +356,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claims.more());
+  const permits = new Permits(
+    ceilingsOf(options, definitions),
+    clock,
+    () => claims.more(),
+    (provider, state, before) => {
+      if (state === 'closed') logger.info({ provider }, 'breaker closed: attempts go out to this provider again');
+      else if (before === 'closed') logger.warn({ provider }, 'breaker opened: no attempt is begun at this provider');
+    },
+  );
   const watchers = new Watchers(waker);
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
@@ -498,6 +506,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       waker: { isConnected: waker.state?.().isConnected ?? null },
       inFlight: driver.inFlight,
       slots: { taken: permits.size - permits.free, size: permits.size },
+      breakers: permits.breakers,
       sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
       sweepEveryMs,
       heartbeatTimeoutMs: heartbeat.timeoutMs,

@@ -7,6 +7,7 @@ import { decode } from '../domain/codec.ts';
 import { inputInvalid } from '../domain/errors.ts';
 import type { Json } from '../domain/json.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import { retriedBy } from '../domain/idempotency.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { EscalatedSagaRow, OperationRef, OperationRow, Store } from '../ports/store.ts';
 import { seenOf } from './handover.ts';
@@ -29,6 +30,8 @@ export interface Doubt {
   /** Until when it may be sent again under its key; null: the provider knows no keys, or nothing was sent yet. */
   readonly windowEndsAt: Date | null;
   readonly contradictedAt: Date | null;
+  /** The operation that had no effect, in the place of which it is tried; null: it is the first of its key. */
+  readonly retryOf: string | null;
   /** Names the history that is shown here, and no other, also after a fail-over: give it back as `seen`, as it is. */
   readonly seen: string;
 }
@@ -121,6 +124,7 @@ function doubtOf(row: OperationRow): Doubt {
     dueAt: timeOf(row.dueAt),
     windowEndsAt: timeOf(row.windowEndsAt),
     contradictedAt: timeOf(row.contradictedAt),
+    retryOf: retriedBy(row.key),
     seen: seenOf(row),
   };
 }

@@ -58,12 +58,13 @@ export function toStored(row: KernelRow): { snapshot: Json; output: Json | null 
 export function fromStored(stored: OperationRow): KernelRow {
   // Written by `toStored`.
   const row = decode(stored.snapshot) as KernelRow & { context: StoredContext };
-  const { policy, history } = row.context;
+  const { policy, history, retryOf } = row.context;
   const { result } = history;
   const context: StoredContext = {
     ...row.context,
-    // Rows that were written before there were contracts have no word of one.
+    // Rows that were written before there were contracts and retries have no word of one.
     policy: { ...policy, contract: policy.contract ?? null },
+    retryOf: retryOf ?? null,
     history: { ...history, result: result === null ? null : { ...result, output: storedOutput(stored) } },
   };
   return { ...row, context };

@@ -72,11 +72,20 @@ export interface OperationContext {
   readonly joined: readonly string[];
   /** The timeline that began with the last fail-over after which its provider was asked how it had ended. */
   readonly verified: { readonly on: string; readonly changedAt: number } | null;
+  /** Null: it is the first of its key. */
+  readonly retryOf: RetryOf | null;
+}
+
+/** The operation that had no effect, in the place of which this one is tried, and the key of the first of them. */
+export interface RetryOf {
+  readonly id: string;
+  readonly key: string;
 }
 
 export interface OperationInput {
   readonly policy: Policy;
   readonly facts?: Facts;
+  readonly retryOf?: RetryOf | null;
 }
 
 export type OperationEvent =
@@ -359,6 +368,7 @@ export const operationMachine = operation.createMachine({
     inverseCode: null,
     joined: [],
     verified: null,
+    retryOf: input.retryOf ?? null,
   }),
   initial: 'pending',
   states: {

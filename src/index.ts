@@ -36,6 +36,7 @@ export { signal, type Signal } from './define/signal.ts';
 export type { Instruction, StepDecision } from './orchestrator/command.ts';
 export type { Cancelled, Decided, Decision, EffectDecided } from './orchestrator/decide.ts';
 export type { Health } from './orchestrator/health.ts';
+export type { ProviderLimit } from './orchestrator/provider-limit.ts';
 export type { Doubt, EscalatedSaga } from './orchestrator/lists.ts';
 export type { MigrationReport, NotMoved } from './orchestrator/migrate.ts';
 export type {

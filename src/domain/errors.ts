@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'SIGNAL_REFUSED'
   | 'RESOURCE_LOCKED'
   | 'RESOLUTION_REFUSED'
+  | 'RETRY_REFUSED'
   | 'ORCHESTRATOR_STOPPED'
   | 'STORE_UNAVAILABLE'
   | 'STORE_IN_DOUBT'
@@ -179,6 +180,11 @@ export function orchestratorStopped(verb: string): SagacityError {
     'ORCHESTRATOR_STOPPED',
     `${verb} was called on an orchestrator that has been stopped. Create a new one.`,
   );
+}
+
+/** It is not retried, and nothing was sent. `why` says what it is. */
+export function retryRefused(id: string, why: string, remedy: string): SagacityError {
+  return new SagacityError('RETRY_REFUSED', `A retry of ${id} was refused: ${why}.`, { facts: { id }, remedy });
 }
 
 /** The store is known not to have carried out the call: it may be made again. */

@@ -75,6 +75,16 @@ export function undoKey(operation: string, givenUp = 0): string {
   return givenUp === 0 ? `undo ${operation}` : `undo ${operation}#${givenUp + 1}`;
 }
 
+/** The key of what is tried in the place of an operation that had no effect. An id is that of one key. */
+export function retryKey(operation: string): string {
+  return `retry ${operation}`;
+}
+
+/** The operation in the place of which the one of this key is tried; null: it is not the key of a retry. */
+export function retriedBy(key: string): string | null {
+  return /^retry (op_[0-9A-HJKMNP-TV-Z]{26})$/.exec(key)?.[1] ?? null;
+}
+
 /** The operation that the inverse of this key takes back; null: no inverse has it. */
 export function undoneBy(key: string): string | null {
   return /^undo (op_[0-9A-Z]+)/.exec(key)?.[1] ?? null;

@@ -11,7 +11,7 @@ import { isSettled, type OperationState } from '../domain/operation-state.ts';
 import { type Facts, type Policy, proof } from '../domain/policy.ts';
 import type { Kernel, Turn as KernelTurn } from '../kernel/kernel.ts';
 import type { KernelEvent, KernelRow } from '../kernel/row.ts';
-import type { LookupAnswer, OperationEvent } from '../../machines/operation.ts';
+import type { LookupAnswer, OperationEvent, RetryOf } from '../../machines/operation.ts';
 import type { Handover, NewRecord, RecordKind } from '../ports/store.ts';
 import {
   type CompensationVerdict,
@@ -59,13 +59,20 @@ export interface Advance {
 export type HandoverAnswer = { readonly accepted: true } | { readonly accepted: false; readonly why: string };
 
 /** The birth of an operation, with its first attempt when there is a permit. */
-export function birth(kernel: Kernel, policy: Policy, facts: Facts, startNow: boolean): Advance {
-  const born = kernel.start({ policy, facts });
+export function birth(
+  kernel: Kernel,
+  policy: Policy,
+  facts: Facts,
+  startNow: boolean,
+  retryOf: RetryOf | null = null,
+): Advance {
+  const born = kernel.start({ policy, facts, retryOf });
   const pause = born.row.timers['due'];
   const started = startNow && pause !== undefined ? kernel.fire(born.row, 'due', pause.generation) : null;
   const turn = started ?? born;
   const states = [...born.visited, ...(started?.visited ?? [])];
-  return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, {})], states);
+  const told = retryOf === null ? {} : { retryOf: retryOf.id };
+  return written(turn.row, [fact(started === null ? 'moved' : 'start', turn.row, told)], states);
 }
 
 /**

@@ -14,6 +14,7 @@ import { isSettled } from '../domain/operation-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
 import type { KernelRow } from '../kernel/row.ts';
+import type { RetryOf } from '../../machines/operation.ts';
 import type { Birth, OperationRef, OperationRow, Receipt, Store, Turn } from '../ports/store.ts';
 import { type Advance, advance, birth, endOfInverse, type OperationHappening } from './advance.ts';
 import type {
@@ -193,7 +194,13 @@ export function inverseOf({ ref, definition, input, row }: Member): Inverse {
 }
 
 /** An operation that is to be created alone. */
-export function newOperation(definition: Operation, ref: OperationRef, identified: Birth, kernel: Kernel): Newborn {
+export function newOperation(
+  definition: Operation,
+  ref: OperationRef,
+  identified: Birth,
+  kernel: Kernel,
+  retryOf: RetryOf | null = null,
+): Newborn {
   return {
     kind: 'operation',
     ref,
@@ -202,7 +209,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
     born({ hand, factsOf }) {
       const times = { createdAt: 0, sendBy: null, windowEndsAt: null };
       const isUnderWay = hand.take(ref.id, definition.action);
-      const made = birth(kernel, definition.policy, factsOf(times), isUnderWay);
+      const made = birth(kernel, definition.policy, factsOf(times), isUnderWay, retryOf);
       const waitMs = isUnderWay ? null : 0;
       return {
         ...{ waitMs, isUnderWay, rests: true, changes: [ref], afterwards: () => {} },

@@ -7,8 +7,9 @@ import { definitionInvalid } from '../domain/errors.ts';
 import type { Operation } from '../define/operation.ts';
 import type { ProviderAccess } from '../define/provider-access.ts';
 import { didYouMean, nearest } from '../define/option-names.ts';
-import { type Ceiling, ceilingOf, type WorkLimit } from '../define/work-limit.ts';
+import { ceilingOf, type WorkLimit } from '../define/work-limit.ts';
 import type { Ceilings } from './permits.ts';
+import { type ProviderCare, providerCareOf, type ProviderLimit } from './provider-limit.ts';
 
 export interface LimitOptions {
   /**
@@ -18,12 +19,13 @@ export interface LimitOptions {
   readonly concurrency?: number;
   /**
    * What goes out to one company, whichever of its actions it is: by the `provider` that operations name, those of this
-   * process together. With n processes the company sees up to n times as much. One that is not listed has no limit.
+   * process together. With n processes the company sees up to n times as much. One that is not listed has no limit, and
+   * the breaker and the retry budget that are the default.
    *
    * @example
    * createOrchestrator({ store, definitions, providers: { 'card-company': { concurrency: 10, rate: '100/s' } } });
    */
-  readonly providers?: Readonly<Record<string, WorkLimit & ProviderAccess>>;
+  readonly providers?: Readonly<Record<string, ProviderLimit & ProviderAccess>>;
   /**
    * What goes out for one tenant, so that none takes all of this process; with n processes a tenant has up to n times as
    * much. Without it, tenants take turns where more is due than can be begun.
@@ -37,24 +39,26 @@ const subject = { called: 'createOrchestrator', facts: {} };
 export function ceilingsOf(options: LimitOptions, operations: ReadonlyMap<string, Operation>): Ceilings {
   const { providers = {}, perTenant } = options;
   const named = [...new Set([...operations.values()].flatMap(({ provider }) => provider ?? []))];
-  const ofProviders = new Map<string, Ceiling>();
-  for (const [provider, limit] of Object.entries(providers)) {
-    if (!named.includes(provider)) throw unused(provider, named);
-    const { url: _url, credentials: _credentials, dispatcher: _dispatcher, ...work } = limit;
-    if (Object.keys(work).length === 0) continue;
-    ofProviders.set(provider, ceilingOf(work, subject, `providers[${JSON.stringify(provider)}]`));
-  }
-  const ofActions = new Map<string, readonly Ceiling[]>();
-  for (const { action, limit, provider } of operations.values()) {
-    const ofProvider = provider === null ? undefined : ofProviders.get(provider);
-    ofActions.set(
-      action,
-      [limit, ofProvider].flatMap((ceiling) => ceiling ?? []),
-    );
-  }
+  const unnamed = Object.keys(providers).find((provider) => !named.includes(provider));
+  if (unnamed !== undefined) throw unused(unnamed, named);
+  const ofProviders = new Map<string, ProviderCare>(
+    named.map((provider) => [
+      provider,
+      providerCareOf(providers[provider], subject, `providers[${JSON.stringify(provider)}]`),
+    ]),
+  );
+  const all = [...operations.values()];
+  const ceilingIn = (provider: string | null) => (provider === null ? null : ofProviders.get(provider)?.ceiling);
   return {
     concurrency: concurrencyOf(options.concurrency),
-    ofActions,
+    ofActions: new Map(
+      all.map(({ action, limit, provider }) => [
+        action,
+        [limit, ceilingIn(provider)].flatMap((ceiling) => ceiling ?? []),
+      ]),
+    ),
+    ofProviders,
+    providerOf: new Map(all.flatMap(({ action, provider }) => (provider === null ? [] : [[action, provider]]))),
     perTenant: perTenant === undefined ? null : ceilingOf(perTenant, subject, 'perTenant'),
   };
 }

@@ -46,6 +46,7 @@ import { emptyHand, Hand, type Startable } from './hand.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
+import type { Condition } from './breaker.ts';
 import type { Errand, Permit, Permits } from './permits.ts';
 import { contextOf, stateOf } from './row.ts';
 import { firstSentAt } from './start.ts';
@@ -126,6 +127,8 @@ export class Driver {
   readonly #running = new Set<Promise<void>>();
   /** The signals of every attempt and look-up that is being carried out, held or not. */
   readonly #signals = new Set<AbortController>();
+  /** Those that were aborted for another reason than their provider. */
+  readonly #givenUp = new WeakSet<AbortController>();
   /** What ends the pauses before something is taken up again. */
   readonly #pauses = new Set<CancelTimer>();
   /** The last word of the store, on the timeline that this worker is on. */
@@ -157,7 +160,12 @@ export class Driver {
   /** Aborts what is in flight; its outcome is recorded as unknown. */
   abort(): void {
     this.#aborted = true;
-    for (const signal of this.#signals) signal.abort(new Error('The orchestrator is stopping.'));
+    for (const signal of this.#signals) this.#giveUp(signal, 'The orchestrator is stopping.');
+  }
+
+  #giveUp(signal: AbortController, why: string): void {
+    this.#givenUp.add(signal);
+    signal.abort(new Error(why));
   }
 
   /**
@@ -524,7 +532,7 @@ export class Driver {
       live.awaitsPermit = true;
       // Waiting for a permit must not hold up what else happens to the aggregate.
       this.#track(
-        permits.take(errandOf(member)).then((permit) => {
+        permits.take(errandOf(member, attemptKind(member))).then((permit) => {
           live.awaitsPermit = false;
           if (permit === null) return;
           const begin = () => this.#begin(held, member.ref.id, due.generation, permit);
@@ -605,6 +613,7 @@ export class Driver {
       },
       this.#around,
     ).then(({ result, body }) => {
+      permit.ended(conditionBy(result, this.#givenUp.has(abort)));
       // What follows in the same aggregate may go on with what they both need.
       const hand = this.#handFor(held).withSpare(permit);
       if (held.aggregate.startsAtMost === 0) hand.close([]);
@@ -636,7 +645,7 @@ export class Driver {
     live.lookup = abort;
     this.#signals.add(abort);
     const again = () => this.#wake(held.aggregate.ref, held.generation, LOOKUP_AGAIN_MS);
-    const looking = permits.take(errandOf(member)).then(async (permit) => {
+    const looking = permits.take(errandOf(member, 'look-up')).then(async (permit) => {
       if (permit === null) return void this.#signals.delete(abort);
       try {
         // The store's time, read before the question is asked, bounds what an absence can prove.
@@ -747,7 +756,7 @@ export class Driver {
     for (const [id, { attempt }] of held.live) {
       const member = held.aggregate.members.get(id);
       if (member === undefined || !contextOf(member.row).history.cancelled) continue;
-      attempt?.abort(new Error('The operation was cancelled.'));
+      if (attempt !== null) this.#giveUp(attempt, 'The operation was cancelled.');
     }
     await this.#goOn(held);
   }
@@ -792,8 +801,8 @@ export class Driver {
         held.told = this.#toldBy(committed.receipt);
         for (const [id, { attempt }] of held.live) {
           const member = held.aggregate.members.get(id);
-          if (member === undefined || stateOf(member.row) !== 'in-progress')
-            attempt?.abort(new Error('The outcome is known from elsewhere.'));
+          if (attempt !== null && (member === undefined || stateOf(member.row) !== 'in-progress'))
+            this.#giveUp(attempt, 'The outcome is known from elsewhere.');
         }
         if (!keeps) this.#drop(held);
         this.#performAll(held, made.starts, stamp, hand);
@@ -948,8 +957,20 @@ function ofOperation(id: string, what: OperationHappening): Happening {
 }
 
 /** What a permit for it counts towards. */
-function errandOf({ ref: { tenant }, definition: { action } }: Member): Errand {
-  return { tenant, action };
+function errandOf({ ref: { tenant }, definition: { action } }: Member, kind: Errand['kind']): Errand {
+  return { tenant, action, kind };
+}
+
+function attemptKind({ row }: Member): Errand['kind'] {
+  const wasSent = contextOf(row).history.attempts.some(({ standing }) => standing !== 'not-sent');
+  return wasSent ? 'further' : 'first';
+}
+
+/** What the end of an attempt says about its provider: one that was not sent, or that we gave up ourselves, says nothing. */
+function conditionBy(result: AttemptResult, isGivenUp: boolean): Condition {
+  if (result.type === 'unknown') return isGivenUp ? 'unsaid' : 'ill';
+  if (result.type === 'not-applied') return result.sent === false ? 'unsaid' : 'ill';
+  return 'well';
 }
 
 /** The store has forgotten what it had acknowledged: it failed over. */

@@ -47,6 +47,7 @@ export const operationModel: Model = {
     context: {
       defaults: {
         ...{ code: null, reason: null, escalatedFrom: 'operation', inverseCode: null, joined: [], verified: null },
+        retryOf: null,
         history: {},
       },
       members: { history, policy },

@@ -8,7 +8,7 @@ import type { Errand, Permit, Permits } from './permits.ts';
 
 /** What a turn sees of it. */
 export interface Startable {
-  /** Whether an attempt of this operation may be started now; it waits for its own permit otherwise. */
+  /** Whether the first attempt of this operation may be started now; it waits for its own permit otherwise. */
   take(operation: string, action: string): boolean;
 }
 
@@ -50,7 +50,7 @@ export class Hand implements Startable {
   take(operation: string, action: string): boolean {
     if (this.#held.has(operation)) return true;
     if (this.#held.size >= this.#atMost) return false;
-    const permit = this.#permits.tryTake({ tenant: this.#tenant, action }, this.#spare);
+    const permit = this.#permits.tryTake({ tenant: this.#tenant, action, kind: 'first' }, this.#spare);
     if (permit === null) {
       this.#isShort ||= this.#permits.free > 0;
       return false;

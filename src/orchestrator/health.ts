@@ -3,6 +3,8 @@
  * is answered also while the database is away.
  */
 
+import type { BreakerState } from './breaker.ts';
+
 export interface Health {
   /**
    * False only when a restart would help: no sweep has come round for 60 times `sweepEvery` (and twice the time-out of
@@ -23,12 +25,14 @@ export interface Health {
   /** Attempts and look-ups on their way, or waiting for a permit to be: what a stop waits for. */
   readonly inFlight: number;
   readonly slots: { readonly taken: number; readonly size: number };
+  /** By the provider that operations name: while it is `open` nothing is begun there, `half-open`: one attempt tries. */
+  readonly breakers: Readonly<Record<string, BreakerState>>;
   /** Why it is not ready, or not live; null: it is both. */
   readonly why: string | null;
 }
 
 /** What the orchestrator knows about itself. */
-export interface Vitals extends Pick<Health, 'phase' | 'worker' | 'waker' | 'inFlight' | 'slots'> {
+export interface Vitals extends Pick<Health, 'phase' | 'worker' | 'waker' | 'inFlight' | 'slots' | 'breakers'> {
   readonly store: { readonly name: string; readonly answered: boolean };
   /** Since the last sweep was over, or since the first one was begun; null: there was none. */
   readonly sinceSweepMs: number | null;
@@ -42,13 +46,13 @@ const TIMEOUTS_MISSED = 2;
 const PATIENCE_MS = 60_000;
 
 export function healthOf(vitals: Vitals): Health {
-  const { phase, worker, store, waker, inFlight, slots } = vitals;
+  const { phase, worker, store, waker, inFlight, slots, breakers } = vitals;
   const answers = store.answered && worker.isFresh;
   const stuck = stuckness(vitals);
   const why = stuck ?? unreadiness(vitals, answers);
   return {
     ...{ live: stuck === null, ready: why === null, phase, worker },
-    ...{ store: { name: store.name, answers }, waker, inFlight, slots, why },
+    ...{ store: { name: store.name, answers }, waker, inFlight, slots, breakers, why },
   };
 }
 

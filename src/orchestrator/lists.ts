@@ -6,6 +6,7 @@
 import { inputInvalid } from '../domain/errors.ts';
 import { isReadable } from '../domain/format.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
+import { retriedBy } from '../domain/idempotency.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { EscalatedSagaRow, OperationRef, OperationRow, Store } from '../ports/store.ts';
 import { seenOf } from './handover.ts';
@@ -29,6 +30,8 @@ export interface Doubt {
   /** Until when it may be sent again under its key; null: the provider knows no keys, or nothing was sent yet. */
   readonly windowEndsAt: Date | null;
   readonly contradictedAt: Date | null;
+  /** The operation that had no effect, in the place of which it is tried; null: it is the first of its key. */
+  readonly retryOf: string | null;
   /** Names the history that is shown here, and no other, also after a fail-over: give it back as `seen`, as it is. */
   readonly seen: string;
 }
@@ -124,6 +127,7 @@ function doubtOf(row: OperationRow): Doubt {
     dueAt: timeOf(row.dueAt),
     windowEndsAt: timeOf(row.windowEndsAt),
     contradictedAt: timeOf(row.contradictedAt),
+    retryOf: retriedBy(row.key),
     seen: seenOf(row),
   };
 }

@@ -65,6 +65,7 @@ import { examine } from './examination.ts';
 import { type Health, healthOf } from './health.ts';
 import { type Doubt, doubtsOf, type EscalatedSaga, escalatedSagasOf } from './lists.ts';
 import { Permits } from './permits.ts';
+import { retried } from './retry.ts';
 import { existing, type Run, runOf, type Submission } from './run.ts';
 import { type MigrationReport, migrateSagas, type NotMoved } from './migrate.ts';
 import { refuseUnregistered, registered, type Registry, type RunnableSaga, sagaLabel } from './runnable.ts';
@@ -173,6 +174,12 @@ export type ForTenant<Fixed extends boolean> = Fixed extends true
 export interface SubmitOptions {
   /** Your own transaction: the submission commits with it or not at all. */
   readonly tx?: Transaction;
+  /**
+   * The id of an operation of this action that is proven to have had no effect: this one is tried in its place, under a
+   * key of its own, and may have another input of the same key. Whoever retries the same one meets the same new one. Of
+   * operations that stand alone; a saga is submitted again under a new key.
+   */
+  readonly retryOf?: string;
 }
 
 export interface Orchestrator<Fixed extends boolean = boolean> {
@@ -214,6 +221,9 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * next sweep of a process that works, or at once where the store has it announced; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
    * transaction cannot carry it: roll back and do what its message says. Submit late in the transaction, because other
    * submissions of the same identity wait for its end, and are rejected with STORE_UNAVAILABLE when it takes long.
+   *
+   * With `retryOf` it is the retry of an operation that has failed, with a key of its own. Rejects with RETRY_REFUSED for
+   * anything else, also while nobody knows whether that had an effect.
    *
    * Without `start()` it is stored and waits for a process that works.
    */
@@ -358,7 +368,15 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       'Allow at least one lost renewal.',
     );
   }
-  const permits = new Permits(ceilingsOf(options, definitions), clock, () => claims.more());
+  const permits = new Permits(
+    ceilingsOf(options, definitions),
+    clock,
+    () => claims.more(),
+    (provider, state, before) => {
+      if (state === 'closed') logger.info({ provider }, 'breaker closed: attempts go out to this provider again');
+      else if (before === 'closed') logger.warn({ provider }, 'breaker opened: no attempt is begun at this provider');
+    },
+  );
   const watchers = new Watchers(waker);
   const verifyAfterFailoverMs = milliseconds(options.verifyAfterFailover ?? '15m', 'verifyAfterFailover');
   const worker = new Worker(
@@ -423,6 +441,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   }
 
   async function begin(): Promise<void> {
+    await sender.open();
     await open();
     if (stopping !== null) throw orchestratorStopped('start');
     await worker.start();
@@ -501,6 +520,7 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
       waker: { isConnected: waker.state?.().isConnected ?? null },
       inFlight: driver.inFlight,
       slots: { taken: permits.size - permits.free, size: permits.size },
+      breakers: permits.breakers,
       sinceSweepMs: sweptAt === null ? null : clock.monotonic() - sweptAt,
       sweepEveryMs,
       heartbeatTimeoutMs: heartbeat.timeoutMs,
@@ -544,13 +564,18 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   async function submit(
     given: AnyOperation | AnySaga,
     submitted: unknown,
-    perCall?: { readonly tenant?: string; readonly tx?: Transaction },
+    perCall?: SubmitOptions & { readonly tenant?: string },
   ): Promise<Run<never, never> | SagaRun<never, never>> {
     if (perCall !== undefined && 'tx' in perCall && perCall.tx === undefined) {
       // Taken for none it would be sent although the caller rolled back.
       throw inputInvalid('tx is undefined. Leave it out, or give the transaction.');
     }
     const isOfSaga = given.type === 'saga';
+    if (isOfSaga && perCall?.retryOf !== undefined) {
+      throw inputInvalid(
+        `Saga ${given.name} was submitted with retryOf. Submit it under a new key: what it did is taken back.`,
+      );
+    }
     const newborn = isOfSaga
       ? await newSagaOf(given, submitted, perCall)
       : await newOperationOf(given, submitted, perCall);
@@ -580,14 +605,17 @@ export function orchestrate(options: OrchestratorOptions, ports: Ports): Orchest
   async function newOperationOf(
     given: AnyOperation,
     submitted: unknown,
-    perCall?: { readonly tenant?: string },
+    perCall?: SubmitOptions & { readonly tenant?: string },
   ): Promise<Submitted> {
     const definition = definitions.get(given.action);
     refuseUnregistered(given.action, given, definition);
-    const { ref, birth } = await accept(definition, tenantOf(perCall), submitted);
+    const accepted = await accept(definition, tenantOf(perCall), submitted);
+    if (perCall?.retryOf !== undefined) await ready('submit');
+    const { ref, birth, retryOf } =
+      perCall?.retryOf === undefined ? { ...accepted, retryOf: null } : await retried(store, accepted, perCall.retryOf);
     const { fingerprint, input } = birth;
     return {
-      ...newOperation(definition, ref, birth, operationKernel),
+      ...newOperation(definition, ref, birth, operationKernel, retryOf),
       fingerprint,
       input,
       volatile: definition.volatile,

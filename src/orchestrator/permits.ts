@@ -1,17 +1,22 @@
 /**
  * What this process may have under way: a permit stands for one attempt or look-up, and is a slot of the process with one
- * of each limit that it counts towards, its action's, its provider's and its tenant's. A start is recorded only with its
- * permit in hand. Who waits for a limit of its own keeps nobody else waiting.
+ * of each limit that it counts towards, its action's, its provider's and its tenant's; while a provider is ill, and when
+ * it has been sent to again too often, there is none for it. A start is recorded only with its permit in hand. Who waits
+ * for a limit of its own keeps nobody else waiting.
  */
 
 import type { Ceiling } from '../define/work-limit.ts';
 import type { Clock } from '../ports/clock.ts';
+import { Breaker, type BreakerState, type Condition, type Pass } from './breaker.ts';
+import type { ProviderCare } from './provider-limit.ts';
 import { Quota } from './quota.ts';
 
 /** What a permit is for. */
 export interface Errand {
   readonly tenant: string;
   readonly action: string;
+  /** `further`: something of the operation was sent before. */
+  readonly kind: 'first' | 'further' | 'look-up';
 }
 
 /** The limits of one process. */
@@ -20,6 +25,9 @@ export interface Ceilings {
   readonly concurrency: number;
   /** By action: its own and its provider's, as far as there are any. Actions that have the same object share it. */
   readonly ofActions: ReadonlyMap<string, readonly Ceiling[]>;
+  readonly ofProviders: ReadonlyMap<string, ProviderCare>;
+  /** By action; those that are missing name none. */
+  readonly providerOf: ReadonlyMap<string, string>;
   /** Of each tenant; null: there is none. */
   readonly perTenant: Ceiling | null;
 }
@@ -33,12 +41,15 @@ export interface LeftOut {
 /** One attempt or look-up may be under way. */
 export class Permit {
   readonly #quotas: readonly Quota[];
+  readonly #pass: Pass | null;
   readonly #onBack: () => void;
   #isUsed = false;
   #isBack = false;
 
-  constructor(quotas: readonly Quota[], onBack: () => void) {
+  /** `pass`: by the breaker of its provider, if it has one. */
+  constructor(quotas: readonly Quota[], pass: Pass | null, onBack: () => void) {
     this.#quotas = quotas;
+    this.#pass = pass;
     this.#onBack = onBack;
     for (const quota of quotas) quota.take();
   }
@@ -48,6 +59,11 @@ export class Permit {
     if (this.#isUsed) return;
     this.#isUsed = true;
     for (const quota of this.#quotas) quota.use();
+  }
+
+  /** The attempt that it is for has ended. */
+  ended(condition: Condition): void {
+    this.#pass?.ended(condition);
   }
 
   /** Of one that was not used nothing is left. Calling it again does nothing. */
@@ -61,6 +77,7 @@ export class Permit {
   lend(): void {
     this.#isBack = true;
     for (const quota of this.#quotas) quota.giveBack(this.#isUsed);
+    this.#pass?.giveBack();
   }
 
   takeBack(): void {
@@ -82,6 +99,17 @@ interface Line extends Wanted {
   readonly waiting: { readonly place: number; readonly go: Go }[];
 }
 
+/** How it stands with one provider. */
+interface Provider {
+  readonly breaker: Breaker | null;
+  readonly retryBudget: Quota | null;
+  /** Of look-ups, while the breaker is not closed. */
+  readonly lookups: Quota;
+}
+
+/** A provider that is ill may still be asked, which is how doubts end; slowly, so that questions do not add to it. */
+const LOOKUPS_OF_THE_ILL: Ceiling = { concurrency: 2, pace: { atOnce: 1, everyMs: 1_000 } };
+
 /** So many tenants may be known before those that have nothing under way are forgotten. */
 const TENANTS_KNOWN = 1_000;
 
@@ -91,6 +119,8 @@ export class Permits {
   readonly #onFree: () => void;
   readonly #slots: Quota;
   readonly #ofActions: ReadonlyMap<string, readonly Quota[]>;
+  readonly #providers: ReadonlyMap<string, Provider>;
+  readonly #providerOf: ReadonlyMap<string, string>;
   readonly #perTenant: Ceiling | null;
   readonly #ofTenants = new Map<string, Quota>();
   readonly #lines = new Map<string, Line>();
@@ -98,8 +128,16 @@ export class Permits {
   #tenantsMax = TENANTS_KNOWN;
   #isStopped = false;
 
-  /** `onFree` is called when something has come free, after those who wait have had their share of it. */
-  constructor({ concurrency, ofActions, perTenant }: Ceilings, clock: Clock, onFree: () => void) {
+  /**
+   * `onFree` is called when something has come free, after those who wait have had their share of it; `onBreaker` when a
+   * breaker has changed.
+   */
+  constructor(
+    { concurrency, ofActions, ofProviders, providerOf, perTenant }: Ceilings,
+    clock: Clock,
+    onFree: () => void,
+    onBreaker: (provider: string, state: BreakerState, before: BreakerState) => void = () => {},
+  ) {
     this.size = concurrency;
     this.#clock = clock;
     this.#onFree = onFree;
@@ -109,7 +147,32 @@ export class Permits {
     this.#ofActions = new Map(
       [...ofActions].map(([action, ceilings]) => [action, ceilings.flatMap((ceiling) => quotas.get(ceiling) ?? [])]),
     );
+    this.#providers = new Map(
+      [...ofProviders].map(([name, { breaker, retryBudget }]) => {
+        const changed = (state: BreakerState, before: BreakerState) => {
+          if (state !== before) onBreaker(name, state, before);
+          this.#cameFree();
+        };
+        return [
+          name,
+          {
+            breaker: breaker === null ? null : new Breaker(breaker, clock, changed),
+            retryBudget: retryBudget === null ? null : this.#quota(retryBudget),
+            lookups: this.#quota(LOOKUPS_OF_THE_ILL),
+          },
+        ];
+      }),
+    );
+    this.#providerOf = providerOf;
     this.#perTenant = perTenant;
+  }
+
+  /** By provider, of those that have one. */
+  get breakers(): Readonly<Record<string, BreakerState>> {
+    const all = [...this.#providers].flatMap(([name, { breaker }]) =>
+      breaker === null ? [] : [[name, breaker.state]],
+    );
+    return Object.fromEntries(all);
   }
 
   /** Tenants that something is known of: never many more than have something under way. */
@@ -153,14 +216,18 @@ export class Permits {
   leftOut(): LeftOut {
     const inLine = [...this.#inLine()].filter(([, count]) => count >= this.size).map(([tenant]) => tenant);
     const usedUp = [...this.#ofTenants].filter(([, quota]) => isUsedUp(quota)).map(([tenant]) => tenant);
-    const actions = [...this.#ofActions].filter(([, quotas]) => quotas.some(isUsedUp)).map(([action]) => action);
+    const actions = [...this.#ofActions]
+      .filter(([action, quotas]) => quotas.some(isUsedUp) || !this.#isPassable(action))
+      .map(([action]) => action);
     return { tenants: [...new Set([...usedUp, ...inLine])], actions };
   }
 
   /** Whether of something that was left out so large a part is free again. */
   isFreeAgain({ tenants, actions }: LeftOut, share: number): boolean {
     const isFree = ({ left, size }: Quota) => left >= Math.max(1, size * share);
-    if (actions.some((action) => this.#ofActions.get(action)?.every(isFree) === true)) return true;
+    const isOpenAgain = (action: string) =>
+      this.#ofActions.get(action)?.every(isFree) === true && this.#isPassable(action);
+    if (actions.some(isOpenAgain)) return true;
     if (tenants.length === 0) return false;
     const inLine = this.#inLine();
     return tenants.some((tenant) => {
@@ -169,10 +236,11 @@ export class Permits {
     });
   }
 
-  /** How many wait, by tenant. */
+  /** How many wait, by tenant; not those that wait for a provider to get well, which may last. */
   #inLine(): ReadonlyMap<string, number> {
     const counted = new Map<string, number>();
     for (const { errand, waiting } of this.#lines.values()) {
+      if (this.#isHeldByProvider(errand)) continue;
       counted.set(errand.tenant, (counted.get(errand.tenant) ?? 0) + waiting.length);
     }
     return counted;
@@ -185,6 +253,11 @@ export class Permits {
     this.#lines.clear();
     for (const quota of [...this.#ofActions.values()].flat()) quota.stop();
     for (const quota of this.#ofTenants.values()) quota.stop();
+    for (const { breaker, retryBudget, lookups } of this.#providers.values()) {
+      breaker?.stop();
+      retryBudget?.stop();
+      lookups.stop();
+    }
   }
 
   async #take(wanted: Wanted): Promise<Permit | null> {
@@ -193,7 +266,7 @@ export class Permits {
     const permit = this.#permit(wanted);
     if (permit !== null) return permit;
     const { errand, takesSlot } = wanted;
-    const name = JSON.stringify([errand.tenant, errand.action, takesSlot]);
+    const name = JSON.stringify([errand.tenant, errand.action, errand.kind, takesSlot]);
     const line = this.#lines.get(name) ?? { ...wanted, waiting: [] };
     this.#lines.set(name, line);
     this.#asked += 1;
@@ -202,13 +275,41 @@ export class Permits {
   }
 
   #permit(wanted: Wanted): Permit | null {
-    const quotas = this.#quotasOf(wanted);
-    if (this.#isStopped || quotas.some(isUsedUp)) return null;
-    return new Permit(quotas, () => this.#cameFree());
+    if (this.#isStopped || this.#isHeld(wanted)) return null;
+    const { errand } = wanted;
+    const pass = errand.kind === 'look-up' ? null : (this.#provider(errand.action)?.breaker?.pass() ?? null);
+    return new Permit(this.#quotasOf(wanted), pass, () => this.#cameFree());
   }
 
-  #quotasOf({ errand: { tenant, action }, takesSlot }: Wanted): readonly Quota[] {
-    const quotas = [...(this.#ofActions.get(action) ?? [])];
+  #isHeld(wanted: Wanted): boolean {
+    return this.#isHeldByProvider(wanted.errand) || this.#quotasOf(wanted).some(isUsedUp);
+  }
+
+  #isHeldByProvider(errand: Errand): boolean {
+    if (errand.kind !== 'look-up' && !this.#isPassable(errand.action)) return true;
+    return this.#quotasOfProvider(errand).some(isUsedUp);
+  }
+
+  #isPassable(action: string): boolean {
+    return this.#provider(action)?.breaker?.isPassable ?? true;
+  }
+
+  #provider(action: string): Provider | undefined {
+    const name = this.#providerOf.get(action);
+    return name === undefined ? undefined : this.#providers.get(name);
+  }
+
+  #quotasOfProvider({ kind, action }: Errand): readonly Quota[] {
+    const provider = this.#provider(action);
+    if (provider === undefined || kind === 'first') return [];
+    const { breaker, retryBudget, lookups } = provider;
+    if (kind === 'further') return retryBudget === null ? [] : [retryBudget];
+    return breaker === null || breaker.state === 'closed' ? [] : [lookups];
+  }
+
+  #quotasOf({ errand, takesSlot }: Wanted): readonly Quota[] {
+    const { tenant, action } = errand;
+    const quotas = [...(this.#ofActions.get(action) ?? []), ...this.#quotasOfProvider(errand)];
     if (takesSlot) quotas.push(this.#slots);
     if (this.#perTenant !== null) quotas.push(this.#ofTenant(tenant, this.#perTenant));
     return quotas;
@@ -233,7 +334,7 @@ export class Permits {
     let place = Infinity;
     for (const [name, line] of this.#lines) {
       const [next] = line.waiting;
-      if (next === undefined || next.place > place || this.#quotasOf(line).some(isUsedUp)) continue;
+      if (next === undefined || next.place > place || this.#isHeld(line)) continue;
       first = [name, line];
       place = next.place;
     }

@@ -46,12 +46,13 @@ export function withFacts(row: KernelRow, facts: Facts): KernelRow {
 export function fromStored(stored: OperationRow): KernelRow {
   // Written by `toStored`.
   const row = snapshotOf(stored) as KernelRow & { context: StoredContext };
-  const { policy, history } = row.context;
+  const { policy, history, retryOf } = row.context;
   const { result } = history;
   const context: StoredContext = {
     ...row.context,
-    // Rows that were written before there were contracts have no word of one.
+    // Rows that were written before there were contracts and retries have no word of one.
     policy: { ...policy, contract: policy.contract ?? null },
+    retryOf: retryOf ?? null,
     history: { ...history, result: result === null ? null : { ...result, output: storedOutput(stored) } },
   };
   return { ...row, context };

@@ -196,7 +196,7 @@ export function historyRecord({ revision, at, kind, attempt, body }: StoredRecor
 }
 
 /** The stored operation. Rejects with INPUT_INVALID for what can name none, and with OPERATION_NOT_FOUND. */
-export async function existing(store: Store, ref: OperationRef): Promise<OperationRow> {
+export async function existing(store: Pick<Store, 'read'>, ref: OperationRef): Promise<OperationRow> {
   assertKeyText('tenant', ref.tenant, TENANT_LENGTH_MAX);
   assertKeyText('operation id', ref.id, KEY_LENGTH_MAX);
   const row = await store.read(ref);

@@ -145,7 +145,7 @@ export class Verification {
     if (definition === undefined || !this.#isCurrent(since.timeline)) return true;
     if (row.handovers.length > 0) return false;
     this.#hasAsked = true;
-    const permit = await permits.takeBeside({ tenant, action });
+    const permit = await permits.takeBeside({ tenant, action, kind: 'look-up' });
     if (permit === null || !this.#isCurrent(since.timeline)) {
       permit?.giveBack();
       return false;

@@ -28,6 +28,8 @@ export interface SendingAttempt extends Sending {
 }
 
 export interface Sender {
+  /** Before anything is sent. Rejects with DEFINITION_INVALID for connections over which nothing may be sent. */
+  open(): Promise<void>;
   attempt(sending: SendingAttempt): Attempted;
   lookUp(sending: Sending): LookupHttp;
   /** Closes its connections. Nothing may be sent after it. */

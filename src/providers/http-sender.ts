@@ -3,21 +3,21 @@
  * its own, and one for all others. Nothing of undici is loaded before something is sent.
  */
 
-import type { Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { ProviderAccess } from '../define/provider-access.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Sender } from '../ports/sender.ts';
 import { accessTo } from './access.ts';
 import { managedSender } from './sender.ts';
 
-/** Throws DEFINITION_INVALID for what of a provider cannot be right; its dispatcher is looked at when it is first used. */
+/** Throws DEFINITION_INVALID for what of a provider cannot be right; its dispatcher is looked at as it is opened. */
 export function httpSender(clock: Clock, providers: Readonly<Record<string, ProviderAccess>>): Sender {
   const given = new Map(Object.entries(providers).map(([name, { dispatcher }]) => [name, dispatcher]));
-  const checked = new Map<string, Promise<Dispatcher>>();
-  let own: Promise<Dispatcher> | null = null;
+  const checked = new Map<string, Promise<Pick<Dispatcher, 'dispatch'>>>();
+  let own: Promise<Agent> | null = null;
 
   /** What a host passes is the host's to close. */
-  function dispatcherOf(provider: string | null): Promise<Dispatcher> {
+  function dispatcherOf(provider: string | null): Promise<Pick<Dispatcher, 'dispatch'>> {
     const theirs = provider === null ? undefined : given.get(provider);
     if (provider === null || theirs === undefined) {
       own ??= import('./dispatchers.ts').then(({ ownDispatcher }) => ownDispatcher());
@@ -36,6 +36,11 @@ export function httpSender(clock: Clock, providers: Readonly<Record<string, Prov
     async dispatch(provider, outgoing, departure) {
       const [{ dispatchOnce }, dispatcher] = await Promise.all([import('./dispatch.ts'), dispatcherOf(provider)]);
       return await dispatchOnce(dispatcher, outgoing, departure, clock);
+    },
+    /** Loads nothing where nobody has passed anything. */
+    async open() {
+      const theirs = [...given].filter(([, dispatcher]) => dispatcher !== undefined);
+      await Promise.all(theirs.map(([provider]) => dispatcherOf(provider)));
     },
     async close() {
       const closing = own;

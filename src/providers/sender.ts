@@ -7,7 +7,7 @@
 import type { AttemptHttp, HttpOutcome, HttpReply, HttpRequest, LookupHttp } from '../domain/http.ts';
 import type { AttemptResult } from '../domain/attempt.ts';
 import type { Contract } from '../domain/contract.ts';
-import { definitionInvalid } from '../domain/errors.ts';
+import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { type Finding, inconclusive, isOutcome, type Outcome, type Unknown, unknown } from '../domain/outcome.ts';
 import { type Reply, type ReplyBody, type Verdict, verdictOf } from '../domain/reply.ts';
 import { cutText } from '../domain/text.ts';
@@ -29,6 +29,7 @@ export interface SenderOptions {
   readonly accessTo: (provider: string | null) => Access;
   /** Sends it at most once, asks `mayLeave` as it is about to leave, and does not reject for what becomes of it. */
   readonly dispatch: (provider: string | null, outgoing: Outgoing, departure: Departure) => Promise<Arrival>;
+  readonly open: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -36,7 +37,7 @@ export function managedSender(options: SenderOptions): Sender {
   return {
     attempt: (sending) => new Attempt(options, sending),
     lookUp: (sending) => lookUpBy(options, sending),
-    close: options.close,
+    ...{ open: options.open, close: options.close },
   };
 }
 
@@ -294,6 +295,7 @@ function nameOf({ name, version }: Contract): string {
 }
 
 function whyUnsendable(error: unknown): string {
+  if (isSagacityError(error, 'DEFINITION_INVALID')) return error.message;
   if (error instanceof Unsendable) return `the request could not be made: ${error.message}`;
   return 'the request could not be made, or its credentials not be had';
 }

@@ -15,6 +15,7 @@ export function testSender(clock: Clock): Sender {
     clock,
     accessTo: accessTo({}),
     dispatch: (_provider, outgoing, departure) => visit(outgoing, departure),
+    open: () => Promise.resolve(),
     close: () => Promise.resolve(),
   });
 }

@@ -12,6 +12,8 @@ import '../domain/seed.ts';
 
 const limit = (given: WorkLimit): Ceiling => ceilingOf(given, { called: 'the test', facts: {} }, 'limit');
 
+const perSecond = (atOnce: number): Ceiling => ({ concurrency: Infinity, pace: { atOnce, everyMs: 1_000 } });
+
 const psp = limit({ concurrency: 3, rate: '4/s' });
 const ceilings: Ceilings = {
   concurrency: 6,
@@ -20,6 +22,11 @@ const ceilings: Ceilings = {
     ['card.refund', [psp]],
     ['label.buy', [limit({ rate: '90/m' })]],
     ['email.send', []],
+  ]),
+  ofProviders: new Map([['psp', { ceiling: psp, breaker: null, retryBudget: perSecond(2) }]]),
+  providerOf: new Map([
+    ['card.charge', 'psp'],
+    ['card.refund', 'psp'],
   ]),
   perTenant: limit({ concurrency: 4, rate: '5/s' }),
 };
@@ -34,6 +41,10 @@ const rules: readonly {
   { counts: () => true, atOnce: 6, begun: Infinity, withinMs: 1 },
   { counts: ({ action }) => action === 'card.charge', atOnce: 2, begun: Infinity, withinMs: 1 },
   { counts: ({ action }) => action.startsWith('card.'), atOnce: 3, begun: 4, withinMs: 1_000 },
+  {
+    counts: ({ action, kind }) => action.startsWith('card.') && kind === 'further',
+    ...{ atOnce: Infinity, begun: 2, withinMs: 1_000 },
+  },
   // Ninety a minute, smoothly: the next one two thirds of a second after each.
   { counts: ({ action }) => action === 'label.buy', atOnce: Infinity, begun: 1, withinMs: 667 },
   ...['shop-1', 'shop-2'].map((name) => ({
@@ -41,6 +52,9 @@ const rules: readonly {
     ...{ atOnce: 4, begun: 5, withinMs: 1_000 },
   })),
 ];
+
+/** Of operations that name no provider, for any tenant. */
+const unnamed = { ofProviders: new Map(), providerOf: new Map(), perTenant: null };
 
 interface Asked extends Errand {
   readonly n: number;
@@ -51,8 +65,9 @@ interface Asked extends Errand {
 
 const tenants = fc.constantFrom('shop-1', 'shop-2');
 const actions = fc.constantFrom(...ceilings.ofActions.keys());
+const kinds = fc.constantFrom('first', 'further', 'look-up');
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ type: fc.constant('ask'), tenant: tenants, action: actions }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('ask'), tenant: tenants, action: actions, kind: kinds }) },
   { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('begin', 'end', 'leave it'), which: fc.nat(20) }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('pass'), ms: fc.nat(900) }) },
 );
@@ -65,8 +80,8 @@ async function play(steps: readonly Step[]): Promise<void> {
   const all: Asked[] = [];
   for (const [n, next] of steps.entries()) {
     if ('tenant' in next) {
-      const { tenant, action } = next;
-      const asked: Asked = { n, tenant, action, permit: null, state: 'waiting', begunAt: null };
+      const { tenant, action, kind } = next;
+      const asked: Asked = { n, tenant, action, kind, permit: null, state: 'waiting', begunAt: null };
       all.push(asked);
       void permits.take(asked).then((permit) => {
         Object.assign(asked, { permit, state: 'has it' });
@@ -113,8 +128,9 @@ function expectRules(all: readonly Asked[], now: number): void {
   const idle = waiting.filter((one) => rooms.every(({ counts, room }) => !counts(one) || room > 0));
   expect(idle).toEqual([]);
   const overtaken = waiting.filter((one) =>
-    all.some(({ n, tenant, action, state }) => {
-      return state !== 'waiting' && n > one.n && tenant === one.tenant && action === one.action;
+    all.some(({ n, tenant, action, kind, state }) => {
+      const isOfSameLine = tenant === one.tenant && action === one.action && kind === one.kind;
+      return state !== 'waiting' && n > one.n && isOfSameLine;
     }),
   );
   expect(overtaken).toEqual([]);
@@ -132,11 +148,11 @@ describe('those who wait for a slot', () => {
     const permits = new Permits({ ...ceilings, concurrency: 1 }, clock, () => {});
     const went: string[] = [];
     const ask = async (tenant: string, action: string) => {
-      const permit = await permits.take({ tenant, action });
+      const permit = await permits.take({ tenant, action, kind: 'first' });
       went.push(`${action} of ${tenant}`);
       permit?.giveBack();
     };
-    const first = permits.tryTake({ tenant: 'shop-1', action: 'email.send' });
+    const first = permits.tryTake({ tenant: 'shop-1', action: 'email.send', kind: 'first' });
     const asked = [
       ask('shop-2', 'label.buy'),
       ask('shop-1', 'card.charge'),
@@ -160,8 +176,8 @@ describe('who waits for a rate while somebody else has a token and does not use 
   test('goes as soon as one that was used is back', async () => {
     const clock = testClock();
     const ofActions = new Map([['label.buy', [limit({ rate: '2/s' })]]]);
-    const permits = new Permits({ concurrency: 9, ofActions, perTenant: null }, clock, () => {});
-    const label = { tenant: 'shop-1', action: 'label.buy' };
+    const permits = new Permits({ ...unnamed, concurrency: 9, ofActions }, clock, () => {});
+    const label: Errand = { tenant: 'shop-1', action: 'label.buy', kind: 'first' };
     permits.tryTake(label)?.use();
     await clock.advance(500);
     permits.tryTake(label);
@@ -181,16 +197,16 @@ describe('a permit for something else instead of one that is in hand', () => {
       ['card.charge', [limit({ concurrency: 1 })]],
       ['label.buy', [limit({ rate: '1/s' })]],
     ]),
-    perTenant: null,
+    ...unnamed,
   };
 
   test('keeps what both need, although others wait for it', async () => {
     const permits = new Permits(tight, testClock(), () => {});
-    const first = permits.tryTake({ tenant: 'shop-1', action: 'card.charge' });
+    const first = permits.tryTake({ tenant: 'shop-1', action: 'card.charge', kind: 'first' });
     let isServed = false;
-    void permits.take({ tenant: 'shop-2', action: 'card.charge' }).then(() => (isServed = true));
+    void permits.take({ tenant: 'shop-2', action: 'card.charge', kind: 'first' }).then(() => (isServed = true));
 
-    const next = permits.tryTake({ tenant: 'shop-1', action: 'label.buy' }, first);
+    const next = permits.tryTake({ tenant: 'shop-1', action: 'label.buy', kind: 'first' }, first);
     await testClock().advance(0);
 
     expect(next).not.toBeNull();
@@ -200,12 +216,12 @@ describe('a permit for something else instead of one that is in hand', () => {
   test('is refused for want of a limit of its own, and the one in hand stays', () => {
     const clock = testClock();
     const permits = new Permits(tight, clock, () => {});
-    const label = permits.tryTake({ tenant: 'shop-1', action: 'label.buy' });
+    const label = permits.tryTake({ tenant: 'shop-1', action: 'label.buy', kind: 'first' });
     label?.use();
     label?.giveBack();
-    const charge = permits.tryTake({ tenant: 'shop-1', action: 'card.charge' });
+    const charge = permits.tryTake({ tenant: 'shop-1', action: 'card.charge', kind: 'first' });
 
-    const next = permits.tryTake({ tenant: 'shop-1', action: 'label.buy' }, charge);
+    const next = permits.tryTake({ tenant: 'shop-1', action: 'label.buy', kind: 'first' }, charge);
 
     expect(next).toBeNull();
     expect(permits.free).toBe(0);
@@ -242,7 +258,7 @@ describe('tenants that have nothing under way any more', () => {
   test('are forgotten, however many they were, and those that have something are not', () => {
     const clock = testClock();
     const permits = new Permits({ ...ceilings, perTenant: limit({ concurrency: 1 }) }, clock, () => {});
-    const mail = (tenant: string) => permits.tryTake({ tenant, action: 'email.send' });
+    const mail = (tenant: string) => permits.tryTake({ tenant, action: 'email.send', kind: 'first' });
     const busy = mail('shop-busy');
 
     for (let n = 0; n < 5_000; n += 1) mail(`shop-${n}`)?.giveBack();

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Agent, RetryAgent } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
 import { failed, succeeded } from 'sagacity';
 import { systemClock } from '../../src/adapters/local/clock.ts';
@@ -436,5 +437,28 @@ describe("a charge that is sent by a vendor's SDK", () => {
 
     expect(shut()).toBeNull();
     expect(seen()?.result).toMatchObject({ type: 'unknown' });
+  });
+});
+
+describe('a sender with connections of the host', () => {
+  test('is not opened over what may send a request twice', async () => {
+    const sender = httpSender(systemClock(), { cards: { dispatcher: new RetryAgent(new Agent()) } });
+
+    await expect(sender.open()).rejects.toMatchObject({ code: 'DEFINITION_INVALID' });
+  });
+
+  test('sends over them, and leaves them open', async () => {
+    const theirs = new Agent();
+    closings.push(() => theirs.close());
+    const { at, http, sender } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
+      access: { dispatcher: theirs },
+    });
+    await sender.open();
+
+    await http.send(charge, asCharge);
+    await sender.close();
+
+    expect(at.requests).toHaveLength(1);
+    expect(theirs.closed).toBe(false);
   });
 });

@@ -30,6 +30,7 @@ describe('a process', () => {
       waker: { isConnected: null },
       inFlight: 0,
       slots: { taken: 0, size: 32 },
+      breakers: {},
     });
   });
 
@@ -88,6 +89,7 @@ describe('a process', () => {
       waker: { isConnected: null },
       inFlight: 0,
       slots: { taken: 0, size: 2 },
+      breakers: {},
     });
     expect(busy).toEqual({ ...idle, inFlight: 1, slots: { taken: 1, size: 2 } });
     await until(() => (shop.orchestrator.health().inFlight === 0 ? true : null), 'nothing to be in flight');

@@ -118,7 +118,7 @@ function sendAgainAfter(
 }
 
 /** It keeps what it began under a key, whether that succeeded or not. */
-export function remembersErrors({ afterServerError }: SameKey): boolean {
+function remembersErrors({ afterServerError }: SameKey): boolean {
   return afterServerError === 'first-reply' || afterServerError === 'resumes';
 }
 

@@ -266,6 +266,7 @@ export const contractChecks: readonly ContractCheck[] = [
       const before = await endpoint.count?.(one.reference);
       const again = await send(one);
 
+      must(failed.reply.status >= 500, `an error of its own has status ${failed.reply.status}`);
       must(failed.verdict.proves === 'unknown', `an error of its own proves ${failed.verdict.proves}`);
       const { proves } = again.verdict;
       const said = contract.sameKey?.afterServerError;

@@ -116,6 +116,12 @@ function companyUnder(contract: Contract, { lies, takesMs, clock }: Nature) {
   const told = (proves: Parameters<typeof replyThat>[1], record?: ContractRecord | null): Told =>
     replyThat(contract, proves, record == null ? {} : shown(record));
 
+  /** The reply to a second send, which says so where this provider does. */
+  const again = (reply: Told): Told =>
+    contract.replayHeader === null || lies.has('replays-in-silence')
+      ? reply
+      : { ...reply, headers: { ...reply.headers, [contract.replayHeader]: 'true' } };
+
   /** Does what was asked for, for the first time or once more. */
   const execute = async (known: Known, key: string | null, body: JsonObject): Promise<Told> => {
     known.state = 'running';
@@ -131,17 +137,12 @@ function companyUnder(contract: Contract, { lies, takesMs, clock }: Nature) {
     } else {
       known.record = make(key, body);
       known.state = mood === 'fails' ? 'failed' : 'succeeded';
-      known.told = mood === 'fails' ? told('unknown') : told('done', known.record);
+      const done = told('done', known.record);
+      known.told = mood === 'fails' ? told('unknown') : lies.has('replays-what-is-new') ? again(done) : done;
     }
     end();
     return known.told;
   };
-  /** The reply to a second send, which says so where this provider does. */
-  const again = (reply: Told): Told =>
-    contract.replayHeader === null || lies.has('replays-in-silence')
-      ? reply
-      : { ...reply, headers: { ...reply.headers, [contract.replayHeader]: 'true' } };
-
   const afterSuccess = (known: Known): Told => {
     if (lies.has('replays-nothing')) return told('refused');
     const record = known.record;
@@ -176,6 +177,7 @@ function companyUnder(contract: Contract, { lies, takesMs, clock }: Nature) {
     }
     if (known.state === 'running') {
       if (lies.has('doubles-at-once')) return told('done', make(key, body));
+      if (lies.has('refuses-in-other-words')) return { status: 423, headers: {}, body: { error: 'busy' } };
       if (does('whileRunning') === 'refused' && !lies.has('waits-in-silence')) return told('running');
       await known.over;
     }

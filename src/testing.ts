@@ -61,6 +61,17 @@ export {
   wakerWithKillPoints,
   withKillPoints,
 } from './testing/kill-points.ts';
+export { contractFindings, contractSuite, type ContractTestApi } from './testing/contract-suite.ts';
+export type { ContractFinding } from './testing/contract/checks.ts';
+export {
+  contractProvider,
+  type ContractProvider,
+  type ContractProviderOptions,
+  type ContractRecord,
+} from './testing/contract/contract-provider.ts';
+export type { ContractEndpoint, EndpointReply, EndpointRequest } from './testing/contract/endpoint.ts';
+export { type ContractLie, contractLies } from './testing/contract/lies.ts';
+export { providerEndpoint } from './testing/contract/provider-endpoint.ts';
 export { testClock, type TestClock } from './testing/clock.ts';
 export type { Filter, Filtered, Target } from './testing/fault-proxy/connection.ts';
 export { faultProxy, type FaultProxy } from './testing/fault-proxy/fault-proxy.ts';

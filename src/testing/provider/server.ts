@@ -3,12 +3,12 @@
  * lie, so it must never be reachable from another machine.
  */
 
-import { createServer } from 'node:http';
 import { realClock } from './clock.ts';
 import type { ProviderClock } from './clock.ts';
 import { openLedger } from './ledger.ts';
 import { openLog } from './log.ts';
 import type { LogEntry } from './log.ts';
+import { listenOnLoopback, loopback, type RunningServer } from './loopback.ts';
 import { confess, openProvider } from './provider.ts';
 
 export interface ServerOptions {
@@ -25,14 +25,6 @@ export interface ServerOptions {
   readonly print?: (entry: LogEntry) => void;
 }
 
-export interface RunningServer {
-  readonly url: string;
-  /** Breaks every open connection and stops listening. */
-  close(): Promise<void>;
-}
-
-const loopback = '127.0.0.1';
-
 /** Resolves when the server listens; rejects when it cannot, in words that say what to change. */
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { port = 0, host = loopback, keyHeader = 'idempotency-key', clock = realClock, print = () => {} } = options;
@@ -47,21 +39,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
 
   const ledger = openLedger(options.ledger, () => clock.now());
   const serve = openProvider({ ledger, log: openLog(print), clock, keyHeader: keyHeader.toLowerCase() });
-  const server = createServer((request, response) => {
+  return listenOnLoopback((request, response) => {
     serve(request, response).catch((fault: unknown) => confess(response, fault));
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, loopback, resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
-  return {
-    url: `http://${loopback}:${address.port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  }, port);
 }

@@ -114,7 +114,8 @@ describe('an operation that a later release has stored', () => {
   });
 
   test('keeps the one that it takes back waiting, until it can be read how it ended', async () => {
-    const orchestrator = await shop.open([shop.trade.pay]);
+    const { logger, said } = listening();
+    const orchestrator = await shop.open([shop.trade.pay], { logger });
     const run = await orchestrator.submit(shop.trade.pay, order);
     await reached(run, 'succeeded');
     const inverse = { tenant, id: operationId(scopeOf(tenant, 'payment.refund', undoKey(run.id))) };
@@ -134,7 +135,7 @@ describe('an operation that a later release has stored', () => {
     await later.givesBack(inverse);
     await shop.pass('5m');
 
-    expect([meanwhile, await run.status()]).toEqual(['compensating', 'compensated']);
+    expect([meanwhile, await run.status(), said]).toEqual(['compensating', 'compensated', []]);
     expect(await shop.kept()).toEqual(['payment', 'refund']);
   });
 });
@@ -181,11 +182,14 @@ describe('a saga that a later release has stored', () => {
     await shop.provider.calls(['decline'], 'payment');
     const run = await orchestrator.submit(buying, order);
     await sagaReached(run, 'compensated');
+    const bought = await orchestrator.submit(buying, { orderId: 'order-18' });
+    await sagaReached(bought, 'succeeded');
     const told = await run.history();
 
-    await laterRelease(shop.store).takesOver(run);
+    for (const each of [run, bought]) await laterRelease(shop.store).takesOver(each);
 
     expect([await run.status(), await run.history()]).toEqual(['compensated', told]);
+    await expect(now(bought)).rejects.toMatchObject(otherwise);
     expect(await run.reached('payment', { within: 0 })).toBe(true);
     expect((await orchestrator.submit(buying, order)).submission).toBe('replayed');
     expect((await orchestrator.sagaRun({ saga: buying, key: order.orderId })).submission).toBe('replayed');
@@ -273,7 +277,8 @@ describe('a saga that waits for what a later release has stored', () => {
 
   test('as the joiner of its operation looks again seldom, and goes on once it can read it', async () => {
     const [selling, delivering] = [sale(shop.trade), delivery(shop.trade)];
-    const orchestrator = await shop.open([selling, delivering]);
+    const { logger, said } = listening();
+    const orchestrator = await shop.open([selling, delivering], { logger });
     shop.hold('reservation');
     const owner = await orchestrator.submit(selling, order);
     await shop.held('reservation');
@@ -287,7 +292,7 @@ describe('a saga that waits for what a later release has stored', () => {
     shop.letGo('reservation');
     await shop.pass('10m');
 
-    expect(meanwhile[0]).toBe('in-progress');
+    expect([meanwhile[0], said]).toEqual(['in-progress', []]);
     expect(meanwhile[1]).toBeLessThan(60);
     expect([await owner.status(), await joiner.status()]).toEqual(['succeeded', 'succeeded']);
     expect((await shop.kept()).toSorted()).toEqual(['authorisation', 'booking', 'payment', 'reservation']);
@@ -295,7 +300,8 @@ describe('a saga that waits for what a later release has stored', () => {
 
   test('as the parent of its saga does, and hears how it ended', async () => {
     shop.hold('booking');
-    const { parent } = await selling(shop);
+    const { logger, said } = listening();
+    const { parent } = await selling(shop, { logger });
     await shop.held('booking');
     const child = { tenant, id: parcelIdOf() };
     const later = laterRelease(shop.store);
@@ -307,7 +313,7 @@ describe('a saga that waits for what a later release has stored', () => {
     shop.letGo('booking');
     await shop.pass('10m');
 
-    expect(meanwhile[0]).toBe('in-progress');
+    expect([meanwhile[0], said]).toEqual(['in-progress', []]);
     expect(meanwhile[1]).toBeLessThan(60);
     expect(await now(parent)).toMatchObject({ status: 'succeeded', output: { booked: 'booking_1' } });
     expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'booking', 'payment']);

@@ -5,7 +5,8 @@
 
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Orchestrator, saga, typed } from 'sagacity';
 import { FORMAT_WRITTEN, FORMATS_READ } from '../../src/domain/format.ts';
 import type { Json } from '../../src/domain/json.ts';
 import type { KernelRow } from '../../src/kernel/row.ts';
@@ -15,8 +16,10 @@ import type { RunnableSaga } from '../../src/orchestrator/runnable.ts';
 import { type Course, courseOf } from '../../src/orchestrator/saga-course.ts';
 import { snapshotOf } from '../../src/orchestrator/snapshot.ts';
 import * as current from '../../src/orchestrator/stored.ts';
-import type { OperationRow, SagaRow } from '../../src/ports/store.ts';
+import type { OperationRow, SagaRow, Store } from '../../src/ports/store.ts';
+import { overlay } from '../../src/testing/overlay.ts';
 import * as before from '../fixtures/format-1.ts';
+import { order, type Part, purchase, sagaShop, type SagaShop } from '../support/saga-shop.ts';
 
 type Called<Row> = Row & { readonly called: string };
 
@@ -86,6 +89,85 @@ describe('a saga that the release before has stored', () => {
 
     expect(before.toStoredCourse(courseOf(row), written, nobody)).toEqual({ format, snapshot });
   });
+});
+
+describe('a process that cannot go on with what the release before has stored', () => {
+  let shop: SagaShop;
+  beforeEach(async () => {
+    shop = await sagaShop();
+  });
+  afterEach(() => shop.close());
+
+  test('leaves a saga whose chart has changed in its format, for who has that chart', async () => {
+    const { authorise, reserve, pay } = shop.trade;
+    const buying = purchase(shop.trade);
+    const otherwise = saga('purchase', { input: typed<Part>(), key: ({ input }) => input.orderId })
+      .step('goods', reserve, ({ input }) => input)
+      .step('money', authorise, ({ input }) => input)
+      .step('payment', pay, ({ input }) => input);
+    const run = await (await shop.open([buying], { start: false })).submit(buying, order);
+    const row = await shop.store.readSaga(run);
+    if (row === null) throw new Error('The saga is there.');
+    await shop.store.sagaTurn({
+      ...{ tenant: row.tenant, id: row.id, turn: 'by the release before', birth: null, was: row, owner: null },
+      ...{ generation: row.generation, state: row.state, reason: null, becomes: null, output: null, timeline: null },
+      ...{ records: [], takes: [], signals: [], dues: Object.keys(row.dues).map((name) => ({ name, inMs: null })) },
+      ...before.toStoredCourse(courseOf(row), written, nobody),
+      operations: row.operations.map(({ id, state }, n) => ({
+        ...{ id, birth: null, state, reason: null, contradicted: false, start: null, records: [] },
+        ...before.toStored(fromStored(row.operations[n] ?? missing())),
+      })),
+    });
+
+    const changed = await shop.open([otherwise]);
+    await shop.pass('10s');
+    const left = await shop.store.readSaga(run);
+    await stopped(changed);
+    await shop.open([buying]);
+    await shop.pass('10s');
+    const gone = await shop.store.readSaga(run);
+
+    expect(left).toMatchObject({ format: 1, reason: 'definition-changed', operations: [{ format: 1 }] });
+    expect(gone).toMatchObject({ format: 2, state: 'succeeded', operations: [{}, {}, {}] });
+    expect(await shop.kept()).toEqual(['authorisation', 'reservation', 'payment']);
+  });
+
+  test('gives an operation back in its format, for who can read it', async () => {
+    const { pay } = shop.trade;
+    const run = await (await shop.open([pay], { start: false })).submit(pay, order);
+    const row = (await shop.store.read(run)) ?? missing();
+    await shop.store.turn({
+      ...{ tenant: row.tenant, id: row.id, turn: 'by the release before', birth: null, was: row, owner: null },
+      ...{ generation: row.generation, state: row.state, dueInMs: 0, reason: null, contradicted: false },
+      ...{ start: null, records: [], takes: [], ...before.toStored(fromStored(row)) },
+    });
+    const unreading = overlay(shop.store, {
+      async claim(...asked: Parameters<Store['claim']>) {
+        const rows = await shop.store.claim(...asked);
+        return rows.map((claimed) => ({ ...claimed, input: { $: ['from-the-future', 1] } }));
+      },
+    });
+
+    const first = await shop.open([pay], { store: unreading });
+    await shop.pass('5s');
+    const left = await shop.store.read(run);
+    await stopped(first);
+    await shop.open([pay]);
+    await shop.pass('2m');
+
+    expect(left).toMatchObject({ format: 1, owner: null, state: 'pending' });
+    expect(await shop.store.read(run)).toMatchObject({ format: 2, state: 'succeeded' });
+  });
+
+  async function stopped(orchestrator: Orchestrator<true>): Promise<void> {
+    const stopping = orchestrator.stop();
+    await shop.pass('2s');
+    await stopping;
+  }
+
+  function missing(): never {
+    throw new Error('The operation is there.');
+  }
 });
 
 describe('whatever may come to be stored', () => {

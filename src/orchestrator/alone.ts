@@ -265,13 +265,13 @@ function turnOf(
 export function memberOf(row: OperationRow, definitions: ReadonlyMap<string, Operation>, dueAt = row.dueAt): Member {
   const definition = definitions.get(row.action);
   if (definition === undefined) throw definitionMissing(row.action);
-  const { tenant, id, saga, key, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt, format } = row;
+  const { tenant, id, saga, key, providerKey: idempotencyKey, input, createdAt, sendBy, windowEndsAt } = row;
   const undoes = saga === null ? undoneAlone(fromStored(row), key) : null;
   return {
     ref: { tenant, id },
     undoes,
-    ...{ definition, idempotencyKey, input, createdAt, sendBy, windowEndsAt, dueAt, seen: seenOf(row), format },
-    row: fromStored(row),
+    ...{ definition, idempotencyKey, input, createdAt, sendBy, windowEndsAt, dueAt, seen: seenOf(row) },
+    ...{ format: row.format, row: fromStored(row) },
   };
 }
 

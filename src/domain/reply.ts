@@ -143,7 +143,7 @@ function hasStatus(match: StatusMatch, status: number): boolean {
 }
 
 /** What stands at a path such as `errors.0.code`; undefined: nothing, or nothing of its own. */
-function valueAt(value: unknown, path: string): unknown {
+export function valueAt(value: unknown, path: string): unknown {
   let there = value;
   for (const name of path.split('.')) {
     if (typeof there !== 'object' || there === null || !Object.hasOwn(there, name)) return undefined;

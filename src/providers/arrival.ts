@@ -22,7 +22,7 @@ export interface Departure {
   readonly signal: AbortSignal;
   /** How much of the reply's body is read. */
   readonly bodyMaxBytes: number;
-  /** Sent on a connection that no other request was or will be sent on. */
+  /** On a connection that no other request was or will be sent on; of a host's Pool or Client: none afterwards. */
   readonly freshConnection: boolean;
 }
 

@@ -25,7 +25,7 @@ import { isRefusedStream, wireError } from './wire-error.ts';
  * if (arrival.gate === 'shut') return notApplied(arrival.reason);
  */
 export function dispatchOnce(
-  dispatcher: Dispatcher,
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
   outgoing: Outgoing,
   departure: Departure,
   clock: Clock,
@@ -69,7 +69,7 @@ class Passage implements Dispatcher.DispatchHandler {
     this.#body = new ReplyBytes(departure.bodyMaxBytes);
   }
 
-  begin(dispatcher: Dispatcher, outgoing: Outgoing): void {
+  begin(dispatcher: Pick<Dispatcher, 'dispatch'>, outgoing: Outgoing): void {
     const { signal, timeoutMs } = this.#departure;
     // undici would still open the gate for a signal that was aborted before.
     if (signal.aborted) return this.#neverLeft('aborted', null);
@@ -213,7 +213,8 @@ function optionsOf({ method, url, headers, body }: Outgoing, { freshConnection }
     origin: freshConnection ? `${origin}/` : origin,
     path: `${pathname}${search}`,
     method,
-    headers,
+    // A copy, because a ProxyAgent adds to what it is given.
+    headers: { ...headers },
     body,
     idempotent: false,
     headersTimeout: 0,

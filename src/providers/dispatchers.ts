@@ -5,7 +5,8 @@
  * Some of what undici offers sends a request again behind the caller's back: retrying and redirecting interceptors,
  * the one for DNS, pipelining. A dispatcher is taken only where it can be seen that nothing of the kind is in it; what
  * cannot be recognised is refused. The one thing that does not show is HTTP/2 inside a host's own `connect`, and it
- * repeats nothing without asking the gate of a dispatch, which lets a request through once.
+ * repeats nothing without asking the gate of a dispatch, which lets a request through once. The check does not become
+ * idle by that gate: to go on with a reply that was cut, the retrying interceptor sends the request again without asking.
  *
  * undici is loaded at the first use, because those who send nothing should not pay for it.
  */
@@ -35,15 +36,31 @@ export const ownOptions = {
 } as const satisfies Agent.Options;
 
 /**
- * Takes the dispatcher of a host, or rejects with DEFINITION_INVALID, which says what of it could send a request
+ * Takes the dispatcher of a host, which the host closes, or rejects with DEFINITION_INVALID, which says what of it could send a request
  * twice, or cannot be recognised, and what to pass instead.
  *
  * @example
  * const dispatcher = await checkedDispatcher(new ProxyAgent('http://proxy.shop.example:3128'));
  */
-export async function checkedDispatcher(given: unknown): Promise<Dispatcher> {
+export async function checkedDispatcher(given: unknown): Promise<Pick<Dispatcher, 'dispatch'>> {
   const undici = await import('undici');
-  return plain(given, undici);
+  const dispatcher = plain(given, undici);
+  const isBound = dispatcher instanceof undici.Pool || dispatcher instanceof undici.Client;
+  return isBound ? onlyToItsOrigin(dispatcher) : dispatcher;
+}
+
+/** A Pool and a Client send everything to their own origin, whatever the URL says, and its keys and data with it. */
+function onlyToItsOrigin(dispatcher: Dispatcher): Pick<Dispatcher, 'dispatch'> {
+  const bound = member(dispatcher, 'url');
+  if (!(bound instanceof URL)) throw hidden('url');
+  return {
+    dispatch(options, handler) {
+      if (new URL(String(options.origin)).origin !== bound.origin) {
+        throw refused('belongs to another origin than the request', 'Pass an Agent, or one of the provider.');
+      }
+      return dispatcher.dispatch(options, handler);
+    },
+  };
 }
 
 function plain(given: unknown, undici: Undici): Dispatcher {

@@ -13,11 +13,11 @@ import { managedSender } from './sender.ts';
 /** Throws DEFINITION_INVALID for what of a provider cannot be right; its dispatcher is looked at when it is first used. */
 export function httpSender(clock: Clock, providers: Readonly<Record<string, ProviderAccess>>): Sender {
   const given = new Map(Object.entries(providers).map(([name, { dispatcher }]) => [name, dispatcher]));
-  const checked = new Map<string, Promise<Dispatcher>>();
+  const checked = new Map<string, Promise<Pick<Dispatcher, 'dispatch'>>>();
   let own: Promise<Dispatcher> | null = null;
 
   /** What a host passes is the host's to close. */
-  function dispatcherOf(provider: string | null): Promise<Dispatcher> {
+  function dispatcherOf(provider: string | null): Promise<Pick<Dispatcher, 'dispatch'>> {
     const theirs = provider === null ? undefined : given.get(provider);
     if (provider === null || theirs === undefined) {
       own ??= import('./dispatchers.ts').then(({ ownDispatcher }) => ownDispatcher());

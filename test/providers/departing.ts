@@ -9,7 +9,10 @@ import { dispatchOnce } from '../../src/providers/dispatch.ts';
 export type Charge = Partial<Outgoing & Departure> & { readonly url: string; readonly clock?: Clock };
 
 /** A POST of 1 charge with the key `order-17`, which may leave, and has two seconds. */
-export function charge(dispatcher: Dispatcher, { clock = systemClock(), ...given }: Charge): Promise<Arrival> {
+export function charge(
+  dispatcher: Pick<Dispatcher, 'dispatch'>,
+  { clock = systemClock(), ...given }: Charge,
+): Promise<Arrival> {
   const outgoing = {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': 'order-17' },

@@ -159,18 +159,22 @@ describe('a charge that may not leave', () => {
 
 describe('a charge that waits behind another one', () => {
   test('is proven not sent when its time is over, and never leaves afterwards', async () => {
-    const held: Call[] = [];
+    let hold = (_: Call): void => undefined;
+    const held = new Promise<Call>((resolve) => {
+      hold = resolve;
+    });
     const { url, effects, connections } = await provider({
       request(call) {
         call.commit();
-        if (call.place === 1) held.push(call);
+        if (call.place === 1) hold(call);
         else call.answer(201);
       },
     });
     const first = charge(agent, { url, headers: { 'idempotency-key': 'order-1' } });
+    const { answer } = await held;
 
     const second = await charge(agent, { url, headers: { 'idempotency-key': 'order-2' }, timeoutMs: 100 });
-    held[0]?.answer(201);
+    answer(201);
     const third = charge(agent, { url, headers: { 'idempotency-key': 'order-3' } });
 
     expect(second).toMatchObject({ gate: 'shut', reason: 'timed-out' });
@@ -212,10 +216,10 @@ describe('a signal', () => {
 
 describe('a charge that wants a connection of its own', () => {
   test('never meets one that was used before, and leaves none', async () => {
-    const heads: (string | undefined)[] = [];
+    const seen: string[] = [];
     const { url, connections } = await provider({
-      request({ headers, answer }) {
-        heads.push(headers.get('connection'));
+      request({ place, headers, answer }) {
+        seen.push(`${headers.get('connection')}, the request ${place} of its connection`);
         answer(201);
       },
     });
@@ -225,7 +229,12 @@ describe('a charge that wants a connection of its own', () => {
     await charge(agent, { url, freshConnection: true });
     await charge(agent, { url });
 
-    expect(heads).toEqual(['keep-alive', 'close', 'close', 'keep-alive']);
+    expect(seen).toEqual([
+      'keep-alive, the request 1 of its connection',
+      'close, the request 1 of its connection',
+      'close, the request 1 of its connection',
+      'keep-alive, the request 2 of its connection',
+    ]);
     expect(connections()).toBe(3);
   });
 });
@@ -252,6 +261,21 @@ describe('a reply that is larger than the cap', () => {
       expect(effects()).toBe(1);
     },
   );
+
+  test('is read no further', async () => {
+    let closed: Promise<unknown> = Promise.resolve();
+    const { url } = await provider({
+      request({ socket }) {
+        closed = once(socket, 'close');
+        socket.write(`HTTP/1.1 201 Created\r\ncontent-length: 1000000000\r\n\r\n${'x'.repeat(50)}`);
+      },
+    });
+
+    const arrival = await charge(agent, { url, bodyMaxBytes: 10 });
+    await closed;
+
+    expect(arrival).toMatchObject({ status: 201, body: { type: 'broken', reason: 'too-large' } });
+  });
 
   test('is whole when it is as large as the cap', async () => {
     const { url } = await provider({ request: ({ answer }) => answer(201, 'x'.repeat(10)) });

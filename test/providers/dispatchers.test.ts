@@ -1,6 +1,7 @@
 /** Which dispatchers of a host are taken: those of which it can be seen that they send a request once. */
 
 import { EventEmitter } from 'node:events';
+import { connect } from 'node:net';
 import {
   Agent,
   BalancedPool,
@@ -19,7 +20,7 @@ import { describe, expect, test } from 'vitest';
 import { isSagacityError } from '../../src/domain/errors.ts';
 import { checkedDispatcher, ownDispatcher } from '../../src/providers/dispatchers.ts';
 import { charge } from './departing.ts';
-import { wireProvider } from './wire-provider.ts';
+import { committed, wireProvider } from './wire-provider.ts';
 
 const origin = 'http://127.0.0.1:9';
 
@@ -29,8 +30,6 @@ describe('a plain dispatcher', () => {
     ['an Agent with one connection', new Agent({ connections: 1, pipelining: 1, allowH2: false })],
     ['an Agent with options for its sockets', new Agent({ connect: { timeout: 500, localAddress: '127.0.0.1' } })],
     ['an Agent without keep-alive', new Agent({ pipelining: 0 })],
-    ['a Pool', new Pool(origin, { connections: 2 })],
-    ['a Client', new Client(origin)],
     ['a ProxyAgent', new ProxyAgent(origin)],
     ['a ProxyAgent with a token', new ProxyAgent({ uri: origin, token: 'Basic c2hvcDpzaG9w', connections: 1 })],
   ])('is taken as it is: %s', async (_, given) => {
@@ -44,14 +43,60 @@ describe('a plain dispatcher', () => {
   });
 });
 
+describe('a dispatcher of one origin', () => {
+  test.each<[string, (to: string) => Dispatcher]>([
+    ['a Pool', (to) => new Pool(to, { connections: 2 })],
+    ['a Client', (to) => new Client(to)],
+  ])('is taken, and sends to no other: %s', async (_, made) => {
+    const provider = await wireProvider(committed);
+    const mine = `http://127.0.0.1:${provider.port}`;
+    const given = made(mine);
+    const dispatcher = await checkedDispatcher(given);
+
+    const there = await charge(dispatcher, { url: `${mine}/charges`, freshConnection: true });
+    const elsewhere = await charge(dispatcher, { url: 'http://psp.example/charges' });
+    await given.destroy();
+    await provider.close();
+
+    expect(there).toMatchObject({ status: 201 });
+    expect(elsewhere).toMatchObject({ gate: 'shut', reason: 'not-dispatched', error: { code: 'DEFINITION_INVALID' } });
+    expect(provider.effects()).toBe(1);
+  });
+});
+
+describe('a ProxyAgent', () => {
+  test('carries a charge through its tunnel, and leaves the headers as they were given', async () => {
+    const provider = await wireProvider(committed);
+    const proxy = await wireProvider({
+      request({ path, socket }) {
+        const [host, port] = path.split(':');
+        const onward = connect(Number(port), host).on('error', () => undefined);
+        socket.removeAllListeners('data').write('HTTP/1.1 200 Connected\r\n\r\n');
+        socket.pipe(onward).pipe(socket);
+      },
+    });
+    const given = new ProxyAgent(`http://127.0.0.1:${proxy.port}`);
+    const url = `http://127.0.0.1:${provider.port}/charges`;
+    const headers = Object.freeze({ 'idempotency-key': 'order-17' });
+
+    const arrival = await charge(await checkedDispatcher(given), { url, headers, freshConnection: true });
+    await given.destroy();
+    for (const { close } of [proxy, provider]) await close();
+
+    expect(arrival).toMatchObject({ gate: 'opened', status: 201 });
+    expect(provider.effects('order-17')).toBe(1);
+  });
+});
+
 describe('a proxy that closes the connection on CONNECT', () => {
   test('is told at once, and is not asked again and again', async () => {
     const proxy = await wireProvider({ request: ({ socket }) => socket.end() });
-    const dispatcher = await checkedDispatcher(new ProxyAgent(`http://127.0.0.1:${proxy.port}`));
+    const given = new ProxyAgent(`http://127.0.0.1:${proxy.port}`);
+    const dispatcher = await checkedDispatcher(given);
 
     const arrivals = await Promise.all([1, 2].map(() => charge(dispatcher, { url: 'http://127.0.0.1:9/charges' })));
     const asked = proxy.connections();
-    await dispatcher.destroy();
+    await given.destroy();
     await proxy.close();
 
     expect(arrivals).toMatchObject([
@@ -114,6 +159,11 @@ describe('a dispatcher over which less can be proven, or nothing', () => {
     ['a Pool with HTTP/2', new Pool(origin, { allowH2: true }), /HTTP\/2/],
     ['a ProxyAgent with HTTP/2 behind it', proxyWithHttp2('requestTls'), /HTTP\/2/],
     ['a ProxyAgent with HTTP/2 before it', proxyWithHttp2('proxyTls'), /HTTP\/2/],
+    [
+      'a ProxyAgent of one connection with HTTP/2',
+      new ProxyAgent({ uri: origin, connections: 1, allowH2: true }),
+      /HTTP\/2/,
+    ],
     ['a client for HTTP/2', new H2CClient(origin), /H2CClient/],
     ['an agent of another copy', otherCopy, /another copy of undici/],
     ['an object of no class', Object.create(null), /not a dispatcher/],

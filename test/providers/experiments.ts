@@ -190,8 +190,9 @@ const behindProxy =
   async (atEnd) => {
     const origin = await running(atEnd, committed);
     const proxy = await running(atEnd, reads(then));
-    const dispatcher = await checkedDispatcher(new ProxyAgent(`http://127.0.0.1:${proxy.port}`));
+    const dispatcher = new ProxyAgent(`http://127.0.0.1:${proxy.port}`);
     atEnd(() => dispatcher.destroy());
+    await checkedDispatcher(dispatcher);
     return { dispatcher, charge: { url: `http://127.0.0.1:${origin.port}/charges` }, effects: origin.effects };
   };
 

@@ -38,6 +38,11 @@ function closed<D extends Dispatcher>(dispatcher: D): D {
   return dispatcher;
 }
 
+/** What is on its way, also what should not be, arrives before this resolves. */
+async function arrived(dispatcher: Dispatcher): Promise<void> {
+  await dispatcher.close();
+}
+
 /** The same request without a gate; what comes of it does not matter. */
 async function ungated(dispatcher: Dispatcher, url: string, method: 'POST' | 'PUT'): Promise<void> {
   const { origin, pathname } = new URL(url);
@@ -68,6 +73,7 @@ describe('a dispatcher that retries', () => {
     await ungated(dispatcher, url, method);
 
     const arrival = await charge(dispatcher, { url, method });
+    await arrived(dispatcher);
 
     expect(effects('ungated')).toBeGreaterThan(1);
     expect(arrival).toMatchObject({ gate: 'opened', status: null, reason: 'repeat-refused' });
@@ -86,6 +92,7 @@ describe('a dispatcher that retries', () => {
     await ungated(dispatcher, url, 'PUT');
 
     const arrival = await charge(dispatcher, { url, method: 'PUT' });
+    await arrived(dispatcher);
 
     expect(effects('ungated')).toBeGreaterThan(1);
     expect(arrival).toMatchObject({ gate: 'opened', status: null, reason: 'repeat-refused' });
@@ -135,7 +142,9 @@ describe('a dispatcher that looks hosts up itself', () => {
     const url = `http://psp.example:${port}/charges`;
     await ungated(dualStack(), url, 'POST');
 
-    const arrival = await charge(dualStack(), { url });
+    const dispatcher = dualStack();
+    const arrival = await charge(dispatcher, { url });
+    await arrived(dispatcher);
 
     expect(effects('ungated')).toBe(2);
     expect(arrival).toMatchObject({ gate: 'opened', status: null, reason: 'repeat-refused' });
@@ -168,6 +177,7 @@ describe('a redirect', () => {
     await ungated(dispatcher, url, 'POST');
 
     const arrival = await charge(dispatcher, { url });
+    await arrived(dispatcher);
 
     expect(effects()).toBe(1);
     expect(arrival).toMatchObject({ gate: 'opened', status: null, reason: 'repeat-refused' });

@@ -91,14 +91,12 @@ class Passage implements Dispatcher.DispatchHandler {
   /** The gate. A refusal is thrown, because an abort would destroy a connection that the next request can use. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#gateAt !== null) return this.#refuseRepeat(controller);
+    const now = this.#clock.monotonic();
+    const objection = this.#over ? null : this.#objection(now);
+    if (objection !== null) this.#neverLeft(objection, null);
     if (this.#over) throw new Stopped();
-    const objection = this.#objection();
-    if (objection !== null) {
-      this.#neverLeft(objection, null);
-      throw new Stopped();
-    }
     this.#controller = controller;
-    this.#gateAt = this.#clock.monotonic();
+    this.#gateAt = now;
   }
 
   /** The first byte of a head. Interim replies come first, if there are any; the last one told is the reply's own. */
@@ -129,9 +127,12 @@ class Passage implements Dispatcher.DispatchHandler {
     else this.#reply(this.#head, 'cut-off', error);
   }
 
-  #objection(): string | null {
+  #objection(now: number): string | null {
+    const { timeoutMs, mayLeave } = this.#departure;
+    // In a process that stood still, the gate is reached before the timer that should have fired.
+    if (now - this.#beganAt >= timeoutMs) return 'timed-out';
     try {
-      return this.#departure.mayLeave();
+      return mayLeave();
     } catch {
       return 'not-dispatched';
     }

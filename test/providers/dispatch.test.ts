@@ -184,7 +184,39 @@ describe('a charge that waits behind another one', () => {
   });
 });
 
+describe('a charge whose process stood still on the way to the gate', () => {
+  test('is not sent when its time is over, although no timer has fired yet', async () => {
+    const { url, effects } = await provider();
+    const clock = countingClock();
+    let at = 0;
+    const charged = charge(agent, { url, timeoutMs: 60_000, clock: { ...clock, monotonic: () => at } });
+    at = 60_000;
+
+    expect(await charged).toMatchObject({
+      gate: 'shut',
+      reason: 'timed-out',
+      timings: { gateMs: null, endMs: 60_000 },
+    });
+    expect([clock.waiting(), effects()]).toEqual([0, 0]);
+  });
+});
+
 describe('a signal', () => {
+  test('that is aborted while the gate is asked keeps the charge from leaving', async () => {
+    const given = new AbortController();
+    const { url, effects } = await provider();
+    const mayLeave = () => {
+      given.abort();
+      return null;
+    };
+
+    const arrival = await charge(agent, { url, signal: given.signal, mayLeave });
+    await agent.close();
+
+    expect(arrival).toMatchObject({ gate: 'shut', reason: 'aborted' });
+    expect(effects()).toBe(0);
+  });
+
   test('that was aborted before keeps the charge from leaving', async () => {
     const { url, connections } = await provider();
 

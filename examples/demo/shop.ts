@@ -5,7 +5,7 @@
  */
 
 import { absent, found, type LookupHttp, operation, succeeded, typed } from 'sagacity';
-import { contract } from 'sagacity/providers';
+import { idempotencyKeyHeader } from 'sagacity/providers';
 
 export interface Order {
   readonly orderId: string;
@@ -13,19 +13,10 @@ export interface Order {
 }
 
 /** What the demo's provider promises of its keys. */
-const keyed = contract({
-  ...{ name: 'demo-company', version: '1', docs: 'https://docs.company.example/keys', verified: 'unverified' },
-  key: { in: 'header', name: 'Idempotency-Key' },
-  keyRetention: '24h',
-  sameKey: {
-    ...{ afterSuccess: 'first-reply', whileRunning: 'refused', afterRefusal: 're-executes' },
-    ...{ afterServerError: 'resumes', otherParameters: 'refused' },
-  },
+const keyed = idempotencyKeyHeader({
+  ...{ name: 'demo-company', docs: 'https://docs.company.example/keys', verified: 'unverified' },
+  ...{ keyRetention: '24h', encoding: 'raw', afterServerError: 'resumes' },
   lookup: { by: 'key', visibleWithin: '1s' },
-  replies: [
-    { status: 409, proves: 'running' },
-    { status: 422, proves: 'key-conflict' },
-  ],
 });
 
 /** The shop's operations at the provider that listens at `url`. */

@@ -8,43 +8,56 @@ import type { ProviderAccess } from '../define/provider-access.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Sender } from '../ports/sender.ts';
 import { accessTo } from './access.ts';
+import type { dispatchOnce } from './dispatch.ts';
 import { managedSender } from './sender.ts';
+
+/** Connections over which something can be sent, and how. */
+interface Way {
+  readonly once: typeof dispatchOnce;
+  readonly over: Pick<Dispatcher, 'dispatch'>;
+}
 
 /** Throws DEFINITION_INVALID for what of a provider cannot be right; its dispatcher is looked at as it is opened. */
 export function httpSender(clock: Clock, providers: Readonly<Record<string, ProviderAccess>>): Sender {
-  const given = new Map(Object.entries(providers).map(([name, { dispatcher }]) => [name, dispatcher]));
-  const checked = new Map<string, Promise<Pick<Dispatcher, 'dispatch'>>>();
+  const given = new Map(
+    Object.entries(providers).flatMap(([name, { dispatcher }]) =>
+      dispatcher === undefined ? [] : [[name, dispatcher] as const],
+    ),
+  );
+  /** By the name of a provider that brings its own; null: all others. */
+  const ways = new Map<string | null, Way>();
   let own: Promise<Agent> | null = null;
 
-  /** What a host passes is the host's to close. */
-  function dispatcherOf(provider: string | null): Promise<Pick<Dispatcher, 'dispatch'>> {
-    const theirs = provider === null ? undefined : given.get(provider);
-    if (provider === null || theirs === undefined) {
-      own ??= import('./dispatchers.ts').then(({ ownDispatcher }) => ownDispatcher());
-      return own;
-    }
-    const known = checked.get(provider);
-    if (known !== undefined) return known;
-    const found = import('./dispatchers.ts').then(({ checkedDispatcher }) => checkedDispatcher(theirs));
-    checked.set(provider, found);
-    return found;
+  async function open(whose: string | null): Promise<Way> {
+    const [{ dispatchOnce }, { checkedDispatcher, ownDispatcher }] = await Promise.all([
+      import('./dispatch.ts'),
+      import('./dispatchers.ts'),
+    ]);
+    const way: Way = {
+      once: dispatchOnce,
+      over: whose === null ? await (own ??= ownDispatcher()) : await checkedDispatcher(given.get(whose)),
+    };
+    ways.set(whose, way);
+    return way;
   }
 
   return managedSender({
     clock,
     accessTo: accessTo(providers),
     async dispatch(provider, outgoing, departure) {
-      const [{ dispatchOnce }, dispatcher] = await Promise.all([import('./dispatch.ts'), dispatcherOf(provider)]);
-      return await dispatchOnce(dispatcher, outgoing, departure, clock);
+      const whose = provider !== null && given.has(provider) ? provider : null;
+      const { once, over } = ways.get(whose) ?? (await open(whose));
+      return await once(over, outgoing, departure, clock);
     },
     /** Loads nothing where nobody has passed anything. */
     async open() {
-      const theirs = [...given].filter(([, dispatcher]) => dispatcher !== undefined);
-      await Promise.all(theirs.map(([provider]) => dispatcherOf(provider)));
+      await Promise.all([...given.keys()].map(open));
     },
+    /** What a host has passed is the host's to close. */
     async close() {
       const closing = own;
       own = null;
+      ways.clear();
       await (await closing)?.destroy();
     },
   });

@@ -5,8 +5,10 @@
 
 import { Agent } from 'undici';
 import { systemClock } from '../../src/adapters/local/clock.ts';
-import { dispatchOnce } from '../../src/providers/dispatch.ts';
-import { ownDispatcher, ownOptions } from '../../src/providers/dispatchers.ts';
+import { succeeded } from 'sagacity';
+import { idempotencyKeyHeader } from 'sagacity/providers';
+import { ownOptions } from '../../src/providers/dispatchers.ts';
+import { httpSender } from '../../src/providers/http-sender.ts';
 
 /** Makes one call with this idempotency key, and throws unless the provider has carried it out. */
 type MakeOneCall = (key: string) => Promise<void>;
@@ -24,7 +26,8 @@ export const senders: Readonly<Record<SenderName, (url: string) => Promise<Sende
   sagacity: managed,
 };
 
-const body = JSON.stringify({ orderId: 'order-17', amountMinor: '12000', currency: 'EUR', capture: 'later' });
+const json = { orderId: 'order-17', amountMinor: '12000', currency: 'EUR', capture: 'later' };
+const body = JSON.stringify(json);
 
 const headersOf = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key });
 
@@ -42,23 +45,25 @@ async function bareUndici(url: string): Promise<Sender> {
   };
 }
 
+const charges = idempotencyKeyHeader({
+  ...{ name: 'card-company/charges', docs: 'https://docs.card-company.example', verified: 'unverified' },
+  ...{ keyRetention: '24h', encoding: 'raw', lookup: 'none' },
+});
+
+/** An attempt each, as the orchestrator makes them: under a contract, with a signal of its own. */
 async function managed(url: string): Promise<Sender> {
-  const agent = await ownDispatcher();
-  const clock = systemClock();
-  const departure = {
-    mayLeave: () => null,
-    timeoutMs: 30_000,
-    bodyMaxBytes: 1_000_000,
-    freshConnection: false,
-  };
+  const { origin, pathname } = new URL(url);
+  const sender = httpSender(systemClock(), { cards: { url: origin } });
+  const to = { tenant: 'shop', action: 'card.charge', provider: 'cards', contract: charges, timeoutMs: 30_000 };
   return {
     async call(key) {
-      const outgoing = { method: 'POST', url, headers: headersOf(key), body };
-      // Every attempt has a signal of its own.
       const { signal } = new AbortController();
-      const arrival = await dispatchOnce(agent, outgoing, { ...departure, signal }, clock);
-      if (arrival.gate === 'shut' || arrival.status !== 201) throw new Error(`The sender was told ${arrival.gate}.`);
+      const sending = { ...to, idempotencyKey: key, signal, firstSentAt: 0, mayLeave: () => null };
+      const outcome = await sender
+        .attempt(sending)
+        .http.send({ url: pathname, json }, ({ body: charge }) => succeeded(charge));
+      if (outcome.type !== 'succeeded') throw new Error(`The sender was told ${outcome.type}.`);
     },
-    close: () => agent.close(),
+    close: () => sender.close(),
   };
 }

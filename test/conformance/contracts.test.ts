@@ -164,6 +164,19 @@ describe.concurrent('a provider that lies where nobody can count', () => {
     expect(broken).toContain(first);
   });
 
+  test('is found out where it cuts keys and compares no parameters, by the record that two keys name', async () => {
+    const silent = full('silent', { otherParameters: 'first-reply' });
+    const [{ count: _, ...endpoint }, close] = await endpointOf(silent, { lies: ['cuts-keys'] });
+
+    const findings = await contractFindings(silent, endpoint);
+
+    await close();
+    const broken = findings.filter(({ found }) => found === 'broken');
+    expect(broken).toEqual([
+      { check: keysApart, found: 'broken', detail: expect.stringMatching(/^two keys are one record/) },
+    ]);
+  });
+
   test.each(onlyCounted)('is believed, where it %s', async (lie) => {
     const [{ count: _, ...endpoint }, close] = await endpointOf(all, { lies: [lie] });
 

@@ -57,8 +57,9 @@ export async function played(given: Case, place: Place): Promise<Verdict> {
   try {
     await flows[given.flow].prepare(place.provider);
     const isTakenOver = given.recovery === 'take-over' || given.recovery === 'timers-lost';
-    const { told, kills } = isTakenOver ? await takenOver(given, lives, place) : await again(given, lives);
-    return { kills, ...(await judged(given.flow, told, place, lives)) };
+    const { told, kills, stalled } = isTakenOver ? await takenOver(given, lives, place) : await again(given, lives);
+    const { complaints, ...counted } = await judged(given.flow, told, place, lives);
+    return { kills, ...counted, complaints: [...stalled, ...complaints] };
   } finally {
     await lives.end();
   }
@@ -67,15 +68,17 @@ export async function played(given: Case, place: Place): Promise<Verdict> {
 interface Ended {
   readonly told: readonly Told[];
   readonly kills: number;
+  /** What is wrong because whoever took over did not come to the end of it. */
+  readonly stalled: readonly string[];
 }
 
 async function again({ strike, recovery, second }: Case, lives: Lives): Promise<Ended> {
   await struckBy(lives.begin(strike), strike.signal);
-  if (recovery === 'restart') return { told: (await playedBy(lives.begin(null))).told, kills: 1 };
+  if (recovery === 'restart') return { told: (await playedBy(lives.begin(null))).told, kills: 1, stalled: [] };
   const life = lives.begin(second ?? { ...strike, nth: 1 });
   const came = await play(life);
-  if (!('by' in came)) return { told: came.told, kills: 1 };
-  return { told: (await playedBy(lives.begin(null))).told, kills: 2 };
+  if (!('by' in came)) return { told: came.told, kills: 1, stalled: [] };
+  return { told: (await playedBy(lives.begin(null))).told, kills: 2, stalled: [] };
 }
 
 async function takenOver({ strike, recovery }: Case, lives: Lives, place: Place): Promise<Ended> {
@@ -83,13 +86,15 @@ async function takenOver({ strike, recovery }: Case, lives: Lives, place: Place)
   const next = lives.begin(null);
   await struckBy(life, strike.signal);
   if (recovery === 'timers-lost') await place.loseTimers();
-  await takeOver(next, place.sql);
+  const isQuiet = await takeOver(next, place.sql);
+  // Callers who ask again would set in motion what nobody else has.
+  const stalled = isQuiet ? [] : [`what was left has not come to its end by itself within ${QUIET_MS / 1_000} s`];
   const { told } = await playedBy(next);
-  if (strike.signal !== 'SIGSTOP') return { told, kills: 1 };
+  if (strike.signal !== 'SIGSTOP') return { told, kills: 1, stalled };
   // It comes back, and believes that it owns what it owned.
   const back = await life.goOn();
   if ('by' in back) throw new Error(`A process was struck by ${back.by} after it was let go on.`);
-  return { told: [...told, ...back.told], kills: 1 };
+  return { told: [...told, ...back.told], kills: 1, stalled };
 }
 
 interface Lives {
@@ -120,11 +125,11 @@ async function play(life: Life): Promise<Came> {
   return await life.came();
 }
 
-/** Has it go on with what others have left, until nothing of that has to move. */
-async function takeOver(life: Life, sql: postgres.Sql): Promise<void> {
+/** Has it go on with what others have left, until nothing of that has to move. False if that never comes. */
+async function takeOver(life: Life, sql: postgres.Sql): Promise<boolean> {
   await there(life);
   life.ask('take over');
-  await quiet(sql);
+  return await quiet(sql);
 }
 
 /** One that cannot even begin says why. */
@@ -159,8 +164,12 @@ async function judged(
   return { ...counted, complaints: [...complaints, ...lives.faults()] };
 }
 
-/** Waits until nothing has to move by itself. If that never comes, the judgement says what it is. */
-async function quiet(sql: postgres.Sql): Promise<void> {
+/** Waits until nothing has to move by itself. False if that never comes. */
+async function quiet(sql: postgres.Sql): Promise<boolean> {
   const lostAt = performance.now() + QUIET_MS;
-  while ((await unfinished(sql)) > 0 && performance.now() < lostAt) await pause(50);
+  while ((await unfinished(sql)) > 0) {
+    if (performance.now() >= lostAt) return false;
+    await pause(50);
+  }
+  return true;
 }

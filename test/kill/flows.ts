@@ -160,8 +160,8 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
   },
 
   /**
-   * An operation in doubt, which its desk tells of and whose first look-up finds nothing out. Then its worker leaves, and
-   * the timer of the next one wakes another worker.
+   * An operation in doubt, whose first look-up finds nothing out. Then its worker leaves and says so, and the timer of the
+   * next look-up wakes another worker.
    */
   reconciliation: {
     // Whether a worker hears that the timer is kept before it has left is a matter of chance.
@@ -171,18 +171,15 @@ export const flows: Readonly<Record<FlowName, Flow>> = {
       await provider.lookups(['lookup500'], 'return');
     },
     async play({ shop, open, passed, timersKept }) {
-      const desk = open();
-      await bearing(() => desk.operator.doubts());
-      const first = open();
-      await bearing(() => first.start());
+      const [worker, next] = [open(), open()];
+      await bearing(() => worker.start());
+      await bearing(() => next.start());
       await timersKept();
-      const taken = await bearing(() => desk.submit(shop.takeBack, order('return-1')));
-      const ended = endOf(taken);
+      const { id } = await bearing(() => worker.submit(shop.takeBack, order('return-1')));
+      const ended = endOf(await bearing(() => next.run(id)));
       await Promise.race([passed('after look-up'), ended]);
-      const second = open();
-      await bearing(() => second.start());
-      await first.stop();
-      return [told('return-1', taken.id, await ended)];
+      await worker.stop();
+      return [told('return-1', id, await ended)];
     },
     records: () => ({ return: 1 }),
   },

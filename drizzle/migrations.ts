@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
   {
     number: 0,
     name: '0000_operations',
-    checksum: 'be89259927cedc93c8dbec32abed210df1564a10544776ee2192acadbf220599',
+    checksum: '6bdc796d9a7fa5472e952fa11e32a73cc4c71d7dea32e18f2ecf2cad648d922c',
     sql: `CREATE SCHEMA IF NOT EXISTS "sagacity";
 --> statement-breakpoint
 CREATE TABLE "sagacity"."attempt" (
@@ -81,6 +81,7 @@ CREATE TABLE "sagacity"."operation" (
 	"contradicted_at" timestamp with time zone,
 	"doubted_at" timestamp with time zone,
 	"input" jsonb NOT NULL,
+	"format" smallint NOT NULL,
 	"snapshot" jsonb NOT NULL,
 	"output" jsonb,
 	CONSTRAINT "operation_pk" PRIMARY KEY("id","tenant"),
@@ -107,6 +108,7 @@ CREATE TABLE "sagacity"."saga" (
 	"created_at" timestamp with time zone NOT NULL,
 	"reason" text,
 	"input" jsonb NOT NULL,
+	"format" smallint NOT NULL,
 	"snapshot" jsonb NOT NULL,
 	"output" jsonb,
 	CONSTRAINT "saga_pk" PRIMARY KEY("id","tenant"),
@@ -139,13 +141,13 @@ CREATE TABLE "sagacity"."worker" (
 --> statement-breakpoint
 CREATE INDEX "lock_saga" ON "sagacity"."lock" USING btree ("saga","tenant");--> statement-breakpoint
 CREATE INDEX "operation_due" ON "sagacity"."operation" USING btree ("due_at","tenant","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
-CREATE INDEX "operation_turn" ON "sagacity"."operation" USING btree ("tenant","due_at","id") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_turn" ON "sagacity"."operation" USING btree ("tenant","due_at","id","format") WHERE "sagacity"."operation"."owner" is null and "sagacity"."operation"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_owner" ON "sagacity"."operation" USING btree ("owner") WHERE "sagacity"."operation"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "operation_doubt" ON "sagacity"."operation" USING btree ("doubted_at","tenant","id") WHERE "sagacity"."operation"."state" in ('unknown', 'reconciling', 'escalated') or "sagacity"."operation"."contradicted_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_settled" ON "sagacity"."operation" USING btree ("since","tenant","id") WHERE "sagacity"."operation"."state" in ('succeeded', 'failed', 'compensated');--> statement-breakpoint
 CREATE INDEX "operation_saga" ON "sagacity"."operation" USING btree ("saga","tenant") WHERE "sagacity"."operation"."saga" is not null;--> statement-breakpoint
 CREATE INDEX "saga_due" ON "sagacity"."saga" USING btree ("due_at","tenant","id") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
-CREATE INDEX "saga_turn" ON "sagacity"."saga" USING btree ("tenant","due_at","id") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
+CREATE INDEX "saga_turn" ON "sagacity"."saga" USING btree ("tenant","due_at","id","format") WHERE "sagacity"."saga"."owner" is null and "sagacity"."saga"."due_at" is not null;--> statement-breakpoint
 CREATE INDEX "saga_owner" ON "sagacity"."saga" USING btree ("owner") WHERE "sagacity"."saga"."owner" is not null;--> statement-breakpoint
 CREATE INDEX "saga_in_flight" ON "sagacity"."saga" USING btree ("name","version","tenant","id") WHERE "sagacity"."saga"."state" in ('in-progress', 'waiting', 'compensating', 'escalated');--> statement-breakpoint
 CREATE INDEX "saga_escalated" ON "sagacity"."saga" USING btree ("since","tenant","id") WHERE "sagacity"."saga"."state" = 'escalated';--> statement-breakpoint

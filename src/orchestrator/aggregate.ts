@@ -41,6 +41,8 @@ export interface Member {
   readonly windowEndsAt: number | null;
   /** When it is due; null: at once. */
   readonly dueAt: number | null;
+  /** In which it is stored. */
+  readonly format: number;
   readonly row: KernelRow;
 }
 

@@ -9,6 +9,7 @@ import { decode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import { definitionMissing } from '../domain/errors.ts';
 import { operationId, scopeOf, undoKey, undoneBy } from '../domain/idempotency.ts';
+import { FORMAT_WRITTEN, isReadable } from '../domain/format.ts';
 import { isSettled } from '../domain/operation-state.ts';
 import type { Operation } from '../define/operation.ts';
 import type { Kernel } from '../kernel/kernel.ts';
@@ -30,8 +31,9 @@ import type {
 } from './aggregate.ts';
 import { acceptedNow, birthOf } from './accept.ts';
 import { seenOf } from './handover.ts';
-import { contextOf, fromStored, outputOf, stateOf, toStored, waitOf } from './row.ts';
+import { contextOf, fromStored, outputOf, stateOf, waitOf } from './row.ts';
 import { startIn } from './start.ts';
+import { toStored } from './stored.ts';
 
 export class OperationAlone implements Aggregate {
   readonly kind = 'operation';
@@ -108,7 +110,8 @@ export class OperationAlone implements Aggregate {
   /** How its inverse stands is told to it; one that is missing is begun. */
   #seeInverse(row: OperationRow | null, moment: Moment): Made | null {
     if (row === null) return this.#beginInverse(inverseOf(this.#member), moment);
-    const isOver = row.state === 'succeeded' || row.state === 'failed';
+    // How one ended that another version has written is seen by who reads it.
+    const isOver = (row.state === 'succeeded' || row.state === 'failed') && isReadable(row);
     const what: OperationHappening = isOver
       ? { type: 'told', event: endOfInverse(fromStored(row)), why: { inverse: row.id } }
       : { type: 'released' };
@@ -208,7 +211,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
         after(receipt, turn) {
           const { providerKey: idempotencyKey, input } = identified;
           const undoes = undoneAlone(made.row, identified.key);
-          const member = { ref, definition, idempotencyKey, undoes, input, createdAt: receipt.now, ...noTimes };
+          const member = { ref, definition, idempotencyKey, undoes, input, createdAt: receipt.now, ...unwritten };
           return new OperationAlone(writtenMember(member, made, receipt, turn), kernel);
         },
       };
@@ -217,7 +220,7 @@ export function newOperation(definition: Operation, ref: OperationRef, identifie
   };
 }
 
-const noTimes = { seen: '', sendBy: null, windowEndsAt: null, dueAt: null } as const;
+const unwritten = { seen: '', sendBy: null, windowEndsAt: null, dueAt: null, format: FORMAT_WRITTEN } as const;
 
 /** How long until the next thing is due; what was waited for already goes on from where it stands. */
 function waitFrom(member: Member, made: Advance, now: number, inverseAgeMs: number): number | null {
@@ -261,7 +264,7 @@ export function memberOf(row: OperationRow, definitions: ReadonlyMap<string, Ope
     ref: { tenant, id },
     undoes,
     ...{ definition, idempotencyKey, input, createdAt, sendBy, windowEndsAt, dueAt, seen: seenOf(row) },
-    row: fromStored(row),
+    ...{ format: row.format, row: fromStored(row) },
   };
 }
 
@@ -272,7 +275,7 @@ function undoneAlone(row: KernelRow, key: string): string | null {
 function writtenMember(member: Omit<Member, 'row'>, { row }: Advance, receipt: AnyReceipt, turn: string): Member {
   // A turn of an operation alone is answered by a receipt of one.
   const { revision, dueAt, sendBy, windowEndsAt } = receipt as Receipt;
-  return { ...member, row, seen: seenOf({ revision, turn }), dueAt, sendBy, windowEndsAt };
+  return { ...member, row, seen: seenOf({ revision, turn }), dueAt, sendBy, windowEndsAt, format: FORMAT_WRITTEN };
 }
 
 /** The sagas that have joined an operation: all of them when it has just settled, and who joins one that has settled. */

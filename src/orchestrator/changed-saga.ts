@@ -51,11 +51,11 @@ export class ChangedSaga implements Aggregate {
 
   advance({ type }: Happening): Made | null {
     if (this.#isEscalated && type !== 'timer') return null;
-    const { id, tenant, name, version, snapshot, dues } = this.#row;
+    const { id, tenant, name, version, format, snapshot, dues } = this.#row;
     const kept = Object.keys(dues).map((due) => ({ name: due, inMs: null }));
     const looked = { name: CHANGED, inMs: PAUSE_MS };
     const turn: Omit<SagaTurn, 'turn' | 'was' | 'generation'> = {
-      ...{ tenant, id, birth: null, becomes: null, snapshot, output: null, timeline: null },
+      ...{ tenant, id, birth: null, becomes: null, format, snapshot, output: null, timeline: null },
       ...{ operations: [], records: [], takes: [], signals: [], owner: null },
       ...{ state: 'escalated', reason: 'definition-changed' },
       dues: [...kept.filter((due) => due.name !== CHANGED), looked],

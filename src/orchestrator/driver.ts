@@ -317,11 +317,11 @@ export class Driver {
     // kept, and tried again, by this worker.
     if (isSagaRow(claimed)) return this.#retakeLater(claimed, 'saga', UNREADABLE_PAUSE_MS);
     if (claimed.handovers.length > 0) return this.#retakeLater(claimed, 'operation', UNREADABLE_PAUSE_MS);
-    const { tenant, id, owner, generation, revision, state, reason, snapshot } = claimed;
+    const { tenant, id, owner, generation, revision, state, reason, format, snapshot } = claimed;
     const { store, clock, random } = this.#around;
     const turn: Turn = {
       ...{ tenant, id, turn: random.id(), birth: null, was: { owner, generation, revision }, owner: null, generation },
-      ...{ state, reason, snapshot, output: null, contradicted: false, start: null, records: [], takes: [] },
+      ...{ state, reason, format, snapshot, output: null, contradicted: false, start: null, records: [], takes: [] },
       dueInMs: UNREADABLE_PAUSE_MS,
     };
     await commit(store, clock, turn, () => this.#closed);

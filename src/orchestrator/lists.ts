@@ -3,14 +3,14 @@
  * a page at a time. Neither tells parameters.
  */
 
-import { decode } from '../domain/codec.ts';
 import { inputInvalid } from '../domain/errors.ts';
-import type { Json } from '../domain/json.ts';
+import { isReadable } from '../domain/format.ts';
 import type { EscalationReason, OperationState } from '../domain/operation-state.ts';
 import { assertKeyText, KEY_LENGTH_MAX, TENANT_LENGTH_MAX } from '../domain/text.ts';
 import type { EscalatedSagaRow, OperationRef, OperationRow, Store } from '../ports/store.ts';
 import { seenOf } from './handover.ts';
-import type { CompensationCause, Course } from './saga-course.ts';
+import { type CompensationCause, courseOf } from './saga-course.ts';
+import type { StoredSaga } from './snapshot.ts';
 
 /** An operation that waits for proof or for a person, or that was contradicted after it had settled. */
 export interface Doubt {
@@ -46,8 +46,11 @@ export interface EscalatedSaga {
   readonly since: Date;
   /** When something of it is due by itself: another try, a look at who has joined, its deadline; null: nothing is. */
   readonly dueAt: Date | null;
-  /** Where its chart stands, such as `'email failed'`: a name, or an object of those within it. */
-  readonly states: string | object;
+  /**
+   * Where its chart stands, such as `'email failed'`: a name, or an object of those within it. Null: a later release than
+   * this process runs wrote it, and what follows is not known here either.
+   */
+  readonly states: string | object | null;
   /** Why it is being taken back; null: it is not. */
   readonly cause: CompensationCause | null;
   /** What its definition threw, when that is the reason. */
@@ -126,8 +129,7 @@ function doubtOf(row: OperationRow): Doubt {
 }
 
 function escalatedSagaOf(row: EscalatedSagaRow): EscalatedSaga {
-  // Written by `toStoredCourse`.
-  const { chart, compensation, fault, heldBy } = decode(row.snapshot) as Course;
+  const course = isReadable(row) ? courseOf(row) : null;
   const { id, tenant, name: saga, version, key } = row;
   return {
     ...{ id, tenant, saga, version, key },
@@ -135,22 +137,17 @@ function escalatedSagaOf(row: EscalatedSagaRow): EscalatedSaga {
     reason: row.reason as EscalationReason,
     since: new Date(row.since),
     dueAt: timeOf(row.dueAt),
-    states: valueOf(chart),
-    cause: compensation?.cause ?? null,
-    fault: fault?.message ?? null,
-    heldBy,
+    states: chartValueOf(row),
+    cause: course?.compensation?.cause ?? null,
+    fault: course?.fault?.message ?? null,
+    heldBy: course?.heldBy ?? [],
   };
 }
 
-/** Where the chart of a stored saga stands. */
-export function chartValueOf(snapshot: Json): string | object {
-  // Written by `toStoredCourse`.
-  return valueOf((decode(snapshot) as Course).chart);
-}
-
-function valueOf({ value }: Course['chart']): string | object {
+/** Where the chart of a stored saga stands; null: it is in a format that this version does not read. */
+export function chartValueOf(row: StoredSaga): string | object | null {
   // The value of a chart is the name of a state, or an object of them.
-  return value as string | object;
+  return isReadable(row) ? (courseOf(row).chart.value as string | object) : null;
 }
 
 function timeOf(ms: number | null): Date | null {

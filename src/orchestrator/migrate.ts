@@ -19,8 +19,8 @@ import { movingOnOf, sagaNow } from './saga.ts';
 export interface NotMoved {
   readonly id: string;
   readonly tenant: string;
-  /** Where its chart stands: a name, or an object of those within it. */
-  readonly state: string | object;
+  /** Where its chart stands: a name, or an object of those within it; null: a later release wrote it. */
+  readonly state: string | object | null;
   readonly why: string;
 }
 
@@ -97,6 +97,7 @@ function movingOfRow(
   }
 }
 
-function notMoved({ id, tenant, snapshot }: SagaRow, why: string): NotMoved {
-  return { id, tenant, state: chartValueOf(snapshot), why };
+function notMoved(row: SagaRow, why: string): NotMoved {
+  const { id, tenant } = row;
+  return { id, tenant, state: chartValueOf(row), why };
 }

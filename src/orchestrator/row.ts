@@ -1,18 +1,20 @@
 /**
- * Between the stored operation and the chart's own row. The chart's context is stored without what the store knows
+ * The chart's own row of a stored operation. The chart's context is stored without what the store knows
  * better (`facts`, read anew before every turn) and without the output, which has a column of its own. There it is
  * wrapped as `{ "value": ... }`: a store keeps what it has when it is given null, and null may well be the output.
  */
 
-import { decode, encode } from '../domain/codec.ts';
+import { decode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import type { OperationState } from '../domain/operation-state.ts';
 import type { Facts } from '../domain/policy.ts';
 import type { KernelRow } from '../kernel/row.ts';
 import type { OperationContext } from '../../machines/operation.ts';
 import type { OperationRow } from '../ports/store.ts';
+import { snapshotOf } from './snapshot.ts';
 
-type StoredContext = Omit<OperationContext, 'facts'>;
+/** As it is kept. */
+export type StoredContext = Omit<OperationContext, 'facts'>;
 
 export function stateOf(row: KernelRow): OperationState {
   // The chart is flat: its value is the name of one of its states.
@@ -40,24 +42,10 @@ export function withFacts(row: KernelRow, facts: Facts): KernelRow {
   return { ...row, context: { ...contextOf(row), facts } };
 }
 
-/** What is stored of the chart's row, and the output beside it (null: none yet). */
-export function toStored(row: KernelRow): { snapshot: Json; output: Json | null } {
-  const { facts: _, ...context } = contextOf(row);
-  const { result } = context.history;
-  const stored: StoredContext = {
-    ...context,
-    history: { ...context.history, result: result === null ? null : { ...result, output: null } },
-  };
-  return {
-    snapshot: encode({ ...row, context: stored }, { onUnsupported: 'refuse', rootName: 'snapshot' }),
-    // An output in the history is JSON already: it is encoded when its attempt ends.
-    output: result === null ? null : { value: result.output as Json },
-  };
-}
-
+/** Throws SCHEMA_OUTDATED for one that another version has written in a format which this one does not read. */
 export function fromStored(stored: OperationRow): KernelRow {
   // Written by `toStored`.
-  const row = decode(stored.snapshot) as KernelRow & { context: StoredContext };
+  const row = snapshotOf(stored) as KernelRow & { context: StoredContext };
   const { result } = row.context.history;
   const context: StoredContext = {
     ...row.context,

@@ -44,7 +44,8 @@ export interface Run<Output = unknown, Code extends string = string> {
   status(): Promise<OperationState>;
   /**
    * The ending, as soon as there is one, or what it is doing when `within` is over or the orchestrator stops. Always
-   * resolves, unless the store cannot be read.
+   * resolves, unless the store cannot be read, or (SCHEMA_OUTDATED) how it ended was written by a later release than this
+   * process runs.
    */
   result(options: { readonly within: Duration }): Promise<Result<Output, Code>>;
   /**

@@ -5,13 +5,13 @@
  * stands like an operation: open until it has settled, then a success to be taken back or a refusal.
  */
 
-import { decode } from '../domain/codec.ts';
+import { isReadable } from '../domain/format.ts';
 import type { Json } from '../domain/json.ts';
 import { type EscalationReason, isSettled, type OperationState } from '../domain/operation-state.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { OperationRef, SagaRow } from '../ports/store.ts';
 import type { Asking } from './aggregate.ts';
-import type { Child, ChildEntry, Course, Entry, ParentWord } from './saga-course.ts';
+import { type Child, type ChildEntry, type Course, courseOf, type Entry, type ParentWord } from './saga-course.ts';
 
 /** A child of which nothing is known yet. */
 export function unseen(name: string, key: string, input: Json): Child {
@@ -53,14 +53,15 @@ export function reasonOfChild({ inverse, reason }: Child): EscalationReason | nu
   return inverse === 'refused' ? 'inverse-failed' : reason;
 }
 
-/** What is known of it after a look; null: the identity is another's, that was never begun as this step. */
+/** What is new of it after a look; null: the identity is another's, that was never begun as this step. */
 export function seenAs(
   { child, compensationBegun }: ChildEntry,
   row: SagaRow,
   parentId: string,
 ): Partial<Entry> | null {
-  // Written by `toStoredCourse`.
-  const { parent, compensation } = decode(row.snapshot) as Pick<Course, 'parent' | 'compensation'>;
+  // What another version says of it is seen by who reads that.
+  if (!isReadable(row)) return {};
+  const { parent, compensation } = courseOf(row);
   if (parent?.id !== parentId) return null;
   const { state } = row;
   const word = child.word === null ? null : { ...child.word, isHeard: child.word.n <= parent.heard };

@@ -4,7 +4,7 @@
  * written, so that nothing is kept twice and nothing can disagree.
  */
 
-import { decode, encode } from '../domain/codec.ts';
+import { decode } from '../domain/codec.ts';
 import type { Json } from '../domain/json.ts';
 import { type EscalationReason, isSettled } from '../domain/operation-state.ts';
 import type { SagaState } from '../domain/saga-state.ts';
@@ -14,6 +14,7 @@ import type { SagaRow } from '../ports/store.ts';
 import type { Member } from './aggregate.ts';
 import { contextOf, outputOf, stateOf } from './row.ts';
 import type { RunnableSaga } from './runnable.ts';
+import { snapshotOf, type StoredSaga } from './snapshot.ts';
 
 /** An operation of the saga in its ledger, or a saga that is its step. */
 export interface Entry {
@@ -164,39 +165,25 @@ export function outputOfChild({ output }: Child): unknown {
 }
 
 /** The context of a chart that the builder made. */
-interface ChainContext {
+export interface ChainContext {
   readonly input: unknown;
   readonly outputs: Readonly<Record<string, unknown>>;
   readonly items: SagaContext['items'];
 }
 
-/** What is stored of it. */
-export function toStoredCourse(course: Course, saga: RunnableSaga, members: ReadonlyMap<string, Member>): Json {
-  const { chart } = course;
-  const kept = saga.isChain ? withoutKnown(chart.context as ChainContext, course, members) : chart.context;
-  const children = Object.entries(chart.children).map(
-    ([id, { src, generation }]) => [id, { src, generation }] as const,
-  );
-  return encode(
-    { ...course, chart: { ...chart, context: kept, children: Object.fromEntries(children) } },
-    { onUnsupported: 'refuse', rootName: 'snapshot' },
-  );
+/** Of a stored saga. Throws SCHEMA_OUTDATED for one in a format that this version does not read. */
+export function courseOf(row: StoredSaga): Course {
+  // Written by `toStoredCourse`.
+  return snapshotOf(row) as Course;
 }
 
+/** As {@link courseOf}, with what its operations know. */
 export function fromStoredCourse(row: SagaRow, saga: RunnableSaga, members: ReadonlyMap<string, Member>): Course {
-  // Written by `toStoredCourse`.
-  const course = decode(row.snapshot) as Course;
+  const course = courseOf(row);
   if (!saga.isChain) return course;
   const { outputs, items } = course.chart.context as Pick<ChainContext, 'outputs' | 'items'>;
   const known = { ...outputs, ...outputsIn(course, members) };
   return { ...course, chart: { ...course.chart, context: { input: decode(row.input), outputs: known, items } } };
-}
-
-/** What a chart of the builder knows and its saga's rows do not: an output that a person stated. */
-function withoutKnown({ outputs, items }: ChainContext, course: Course, members: ReadonlyMap<string, Member>) {
-  const known = outputsIn(course, members);
-  const own = Object.entries(outputs).filter(([step]) => !Object.hasOwn(known, step));
-  return { outputs: Object.fromEntries(own), items };
 }
 
 /** The outputs by step of what the chart has been told that it succeeded. */

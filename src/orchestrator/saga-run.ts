@@ -13,8 +13,9 @@ import type { Kernel } from '../kernel/kernel.ts';
 import type { OperationRef, SagaRecord, SagaRow, SagaVersion } from '../ports/store.ts';
 import { existingSaga } from './command.ts';
 import { awaited, followed, type HistoryRecord, historyRecord, type Submission, type Viewing } from './run.ts';
-import type { Course } from './saga-course.ts';
+import { courseOf } from './saga-course.ts';
 import type { RunnableSaga } from './runnable.ts';
+import { refuseUnreadable } from './snapshot.ts';
 import { nextChange, nextRest } from './watchers.ts';
 
 /** One fact of a saga's story: its own, or of one of its operations. */
@@ -36,7 +37,8 @@ export interface SagaRun<Output = unknown, Cause = unknown> {
   status(): Promise<SagaState>;
   /**
    * The ending, as soon as there is one, or where it stands when `within` is over or the orchestrator stops, also when a
-   * person is asked. Always resolves, unless the store cannot be read.
+   * person is asked. Always resolves, unless the store cannot be read, or (SCHEMA_OUTDATED) how it ended was written by a
+   * later release than this process runs.
    */
   result(options: { readonly within: Duration }): Promise<SagaResult<Output, Cause>>;
   /**
@@ -119,8 +121,8 @@ export function sagaRunOf<Output, Cause>(
 }
 
 function acceptedBy(row: SagaRow, { kernel }: RunnableSaga): readonly string[] {
-  // Written by `toStoredCourse`; what a chart takes does not depend on what it remembers.
-  const { chart, isFrozen } = decode(row.snapshot) as Pick<Course, 'chart' | 'isFrozen'>;
+  // What a chart takes does not depend on what it remembers.
+  const { chart, isFrozen } = courseOf(row);
   if (isFrozen || isSagaSettled(row.state)) return [];
   return kernel.awaits(chart).filter((type) => !isLibraryEvent(type));
 }
@@ -136,21 +138,20 @@ function isIn(kernel: Kernel, value: unknown, what: string | { readonly tag: str
 }
 
 function resultOf(row: SagaRow): SagaResult {
-  // Written by `toStoredCourse`.
-  const { compensation } = decode(row.snapshot) as Pick<Course, 'compensation'>;
-  const cause = compensation?.cause ?? null;
+  const causeOf = () => courseOf(row).compensation?.cause ?? null;
   switch (row.state) {
     case 'succeeded':
+      refuseUnreadable(row);
       return {
         status: 'succeeded',
         output: row.output === null ? undefined : decode((row.output as { value: Json }).value),
       };
     case 'escalated':
       // A turn writes a reason whenever it escalates, and only from the closed list.
-      return { status: 'escalated', reason: row.reason as EscalationReason, cause };
+      return { status: 'escalated', reason: row.reason as EscalationReason, cause: causeOf() };
     case 'compensating':
     case 'compensated':
-      return { status: row.state, cause: cause ?? { step: null, code: 'requested' } };
+      return { status: row.state, cause: causeOf() ?? { step: null, code: 'requested' } };
     default:
       return { status: row.state };
   }

@@ -7,6 +7,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { decode, encode } from '../domain/codec.ts';
+import { isReadable } from '../domain/format.ts';
 import { operationId, sagaId, scopeOf, stepKey, undoKey } from '../domain/idempotency.ts';
 import type { Json } from '../domain/json.ts';
 import { LimitReached, tooLong } from '../domain/limits.ts';
@@ -576,6 +577,8 @@ class Making {
       });
       return;
     }
+    // What another version says of it is seen by who reads that; until then it is looked at again.
+    if (!isReadable(row)) return;
     const { history, joined } = contextOf(fromStored(row));
     const failure = failureOfJoined(row, step.step);
     if (failure !== null) {

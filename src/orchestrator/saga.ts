@@ -7,6 +7,7 @@
 import { decode } from '../domain/codec.ts';
 import { faultOf } from '../domain/error-record.ts';
 import { resourceLocked } from '../domain/errors.ts';
+import { FORMAT_WRITTEN } from '../domain/format.ts';
 import type { Json } from '../domain/json.ts';
 import { isSagaSettled } from '../domain/saga-state.ts';
 import type { Operation } from '../define/operation.ts';
@@ -42,12 +43,12 @@ import { memberOf } from './alone.ts';
 import { ChangedSaga } from './changed-saga.ts';
 import { emptyHand } from './hand.ts';
 import { seenOf } from './handover.ts';
-import { contextOf, stateOf, toStored, waitOf } from './row.ts';
+import { contextOf, stateOf, waitOf } from './row.ts';
 import { adoptedBy, type Moving, movingOf } from './moving-on.ts';
 import { isPointInTime } from '../../machines/saga.ts';
 import { newestOf, type RunnableSaga } from './runnable.ts';
 import { watchedChildren } from './saga-child.ts';
-import { type ChildEntry, type Course, fromStoredCourse, joining, toStoredCourse, unbegun } from './saga-course.ts';
+import { type ChildEntry, type Course, fromStoredCourse, joining, unbegun } from './saga-course.ts';
 import {
   type BornAs,
   CHANGED,
@@ -65,6 +66,7 @@ import {
   type SagaNow,
 } from './saga-turn.ts';
 import { startIn } from './start.ts';
+import { toStored, toStoredCourse } from './stored.ts';
 
 /** Attempts that one turn may start: more operations than this at once begin one after the other. */
 const STARTS_AT_MOST = 8;
@@ -148,8 +150,9 @@ class SagaAggregate implements Aggregate {
     // A timer of the chart that it leaves is none any more; one that both have is still due.
     const isOfTimer = happening.type === 'timer' && happening.name !== DEADLINE;
     const heard: Happening = moved !== null && isOfTimer ? { type: 'released' } : happening;
-    const made = sagaAdvance(now, heard, moment, moved);
-    if (made === null) return null;
+    const advanced = sagaAdvance(now, heard, moment, moved);
+    if (advanced === null) return null;
+    const made = withNewer(advanced, now);
     const before = { ...now, dues: this.#dues };
     const dues = duesOf(made, before);
     const becomes = moved?.becomes ?? null;
@@ -169,6 +172,20 @@ class SagaAggregate implements Aggregate {
       turn: (as) => ({ ...turnOf(made, before, dues, as), becomes, birth: null, was: as.was }),
     };
   }
+}
+
+/**
+ * What a turn changes, and with it, as it is, what a later release has left in a newer format than the saga is written in
+ * now: whoever can read a saga can read all of it.
+ */
+function withNewer(made: SagaAdvance, { members }: SagaNow): SagaAdvance {
+  const newer = [...members].filter(([id, { format }]) => format > FORMAT_WRITTEN && !made.changes.has(id));
+  if (newer.length === 0) return made;
+  const again = newer.map(([id, member]): [string, MemberChange] => {
+    const { definition, row } = member;
+    return [id, { before: member, birth: null, definition, row, records: [], contradicted: false }];
+  });
+  return { ...made, changes: new Map([...made.changes, ...again]) };
 }
 
 /** Sooner than anything else. */
@@ -379,7 +396,7 @@ function turnOf(
   return {
     ...{ tenant, id, turn: as.turn, owner: as.owner, generation: as.generation },
     ...{ state: made.state, reason: made.reason, dues, output: wrapped(made.output) },
-    snapshot: toStoredCourse(made.course, before.saga, membersAfter(made, before)),
+    ...toStoredCourse(made.course, before.saga, membersAfter(made, before)),
     operations,
     timeline: rests ? as.timeline : null,
     ...{ records: made.records, takes: made.takes, signals: made.signals },
@@ -433,7 +450,7 @@ function memberAfter(
     idempotencyKey: before?.idempotencyKey ?? birth?.providerKey ?? '',
     undoes: null,
     input: before?.input ?? birth?.input ?? null,
-    ...{ seen, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), row },
+    ...{ seen, createdAt, sendBy, windowEndsAt, dueAt: dueOf(dues, id), format: FORMAT_WRITTEN, row },
   };
 }
 

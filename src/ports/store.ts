@@ -58,7 +58,8 @@ export interface Store {
    * Claims up to `limit` operations of these `actions` for `worker`, raising each generation by one: those that are
    * unowned and due or handed something over, and those of dead or missing workers. With `only`, just that operation,
    * due already or later; what rests, with no due time and nothing handed over, is left. Never touches what a living
-   * worker owns, and gives nothing to a worker that is dead itself. Oldest due first.
+   * worker owns, and gives nothing to a worker that is dead itself. Oldest due first. What is in a format that this
+   * version does not read counts for nothing here: it is left to who does, with all that was handed over about it.
    *
    * With `Turns` tenants take turns, so that none waits behind all that another has: of what is due, the oldest of each,
    * tenant after tenant, from where the last such claim of this store ended. What was handed over or is left by the dead
@@ -251,6 +252,8 @@ export interface OperationRow extends OperationRef, Identity {
   readonly reason: string | null;
   readonly contradictedAt: number | null;
   readonly input: Json;
+  /** Of the snapshot and the output, as `domain/format.ts` counts them. */
+  readonly format: number;
   readonly snapshot: Json;
   readonly output: Json | null;
   /** Hand-overs waiting, oldest first. */
@@ -272,6 +275,8 @@ export interface Turn extends OperationRef {
   readonly dueInMs: number | null;
   readonly reason: string | null;
   readonly contradicted: boolean;
+  /** Of the snapshot, and of the output that is stored from now on. */
+  readonly format: number;
   readonly snapshot: Json;
   /** Null leaves what is stored. */
   readonly output: Json | null;
@@ -476,6 +481,8 @@ export interface SagaRow extends OperationRef, SagaIdentity, SagaVersion {
   readonly createdAt: number;
   readonly reason: string | null;
   readonly input: Json;
+  /** Of the snapshot and the output; never older than that of one of its operations. */
+  readonly format: number;
   readonly snapshot: Json;
   readonly output: Json | null;
   /** Its operations, inverses included, in the order of their birth; the hand-overs about them are the saga's. */
@@ -488,7 +495,7 @@ export interface SagaRow extends OperationRef, SagaIdentity, SagaVersion {
 /** What a list tells of a saga that is escalated: nothing of its operations, and of what was said to it. */
 export type EscalatedSagaRow = Pick<
   SagaRow,
-  'tenant' | 'id' | 'name' | 'version' | 'key' | 'reason' | 'since' | 'dueAt' | 'snapshot'
+  'tenant' | 'id' | 'name' | 'version' | 'key' | 'reason' | 'since' | 'dueAt' | 'format' | 'snapshot'
 >;
 
 export interface SagaTurn extends OperationRef {
@@ -502,6 +509,7 @@ export interface SagaTurn extends OperationRef {
   /** Everything that it waits for from now on; what is not listed is waited for no more. */
   readonly dues: readonly Due[];
   readonly reason: string | null;
+  readonly format: number;
   readonly snapshot: Json;
   /** The version and the chart that the snapshot fits from now on; null: those that the saga has. */
   readonly becomes: SagaForm | null;
@@ -550,6 +558,7 @@ export interface OperationChange {
   readonly state: OperationState;
   readonly reason: string | null;
   readonly contradicted: boolean;
+  readonly format: number;
   readonly snapshot: Json;
   /** Null leaves what is stored. */
   readonly output: Json | null;

@@ -5,6 +5,7 @@
  */
 
 import { decode, encode } from '../domain/codec.ts';
+import { FORMAT_WRITTEN } from '../domain/format.ts';
 import type { Json } from '../domain/json.ts';
 import type {
   EscalatedSagaRow,
@@ -105,6 +106,7 @@ export function sagaTests(held: Bench, api: TestApi): void {
         createdAt: receipt.now,
         reason: 'limit',
         input: { items: 3 },
+        format: FORMAT_WRITTEN,
         snapshot: { value: 'in-progress' },
         output: null,
         operations: [
@@ -131,6 +133,7 @@ export function sagaTests(held: Bench, api: TestApi): void {
             reason: null,
             contradictedAt: null,
             input: { amount: 1200 },
+            format: FORMAT_WRITTEN,
             snapshot: { value: 'in-progress' },
             output: null,
             handovers: [],
@@ -462,8 +465,8 @@ export function sagaTests(held: Bench, api: TestApi): void {
 
       const rows = await verb().escalatedSagas({ tenant, limit: 10, after: null });
 
-      const { id, name, version, key, reason, since, dueAt, snapshot } = await sagaOf(escalated);
-      expect(rows).toEqual([{ tenant, id, name, version, key, reason, since, dueAt, snapshot }]);
+      const { id, name, version, key, reason, since, dueAt, format, snapshot } = await sagaOf(escalated);
+      expect(rows).toEqual([{ tenant, id, name, version, key, reason, since, dueAt, format, snapshot }]);
     });
 
     test('begins with what has been escalated longest, whatever moved since, and tells when it is due', async () => {

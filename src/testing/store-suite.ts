@@ -5,8 +5,10 @@
  */
 
 import { decode, encode } from '../domain/codec.ts';
+import { FORMAT_WRITTEN } from '../domain/format.ts';
 import type { Json } from '../domain/json.ts';
 import type { NewRecord, OperationRef, OperationRow, Receipt, SettledQuery, Timeline } from '../ports/store.ts';
+import { formatTests } from './format-store-suite.ts';
 import { lockTests } from './lock-store-suite.ts';
 import { sagaTests } from './saga-store-suite.ts';
 import { signalTests } from './signal-store-suite.ts';
@@ -103,6 +105,7 @@ export function storeSuite(
           reason: 'limit',
           contradictedAt: null,
           input: { amount: 1200 },
+          format: FORMAT_WRITTEN,
           snapshot: { value: 'in-progress' },
           output: null,
           handovers: [],
@@ -1354,6 +1357,8 @@ export function storeSuite(
     signalTests(held, api);
     lockTests(held, api);
     sagaVersionTests(held, api);
+
+    formatTests(held, api);
   });
 }
 

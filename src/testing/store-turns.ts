@@ -1,6 +1,7 @@
 /** What the suites give to a store: turns of invented shops, hand-overs, and values that are hard to keep. */
 
 import { randomUUID } from 'node:crypto';
+import { FORMAT_WRITTEN } from '../domain/format.ts';
 import type { Json } from '../domain/json.ts';
 import type {
   Birth,
@@ -31,6 +32,7 @@ export function birth(
     dueInMs: null,
     reason: null,
     contradicted: false,
+    format: FORMAT_WRITTEN,
     snapshot: { value: turn.state ?? 'pending' },
     output: null,
     start: null,
@@ -82,6 +84,7 @@ export function sagaBirth(tenant: string, turn: Partial<SagaTurn> = {}, born: Pa
     state,
     dues: [],
     reason: null,
+    format: FORMAT_WRITTEN,
     snapshot: { value: state },
     becomes: null,
     output: null,
@@ -126,6 +129,7 @@ export function stepped({ id }: { readonly id: string }, change: Partial<Operati
     state,
     reason: null,
     contradicted: false,
+    format: FORMAT_WRITTEN,
     snapshot: { value: state },
     output: null,
     start: null,

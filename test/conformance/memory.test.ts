@@ -58,6 +58,7 @@ async function submit(store: Store, id: string, input: { amount: number } = { am
     dueInMs: 0,
     reason: null,
     contradicted: false,
+    format: 1,
     snapshot: null,
     output: null,
     start: null,

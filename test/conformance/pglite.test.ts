@@ -341,6 +341,7 @@ function birth(id: string): Turn {
     dueInMs: null,
     reason: null,
     contradicted: false,
+    format: 1,
     snapshot: {},
     output: null,
     start: null,

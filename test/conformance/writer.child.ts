@@ -34,6 +34,7 @@ function turn(id: string, revision: number): Turn {
     dueInMs: null,
     reason: null,
     contradicted: false,
+    format: 1,
     snapshot: { revision },
     output: null,
     start: null,

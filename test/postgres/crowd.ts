@@ -50,7 +50,7 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
   await sql`
     insert into sagacity.operation (
       tenant, id, saga, saga_revision, saga_n, action, key, provider_key, fingerprint, owner, generation, revision,
-      turn, born, state, since, due_at, created_at, doubted_at, input, snapshot
+      turn, born, state, since, due_at, created_at, doubted_at, input, format, snapshot
     )
     select
       'shop-' || shop, 'op-' || lpad(n::text, 7, '0'),
@@ -72,7 +72,7 @@ export async function growTo(sql: postgres.Sql, before: number, size: number): P
       end,
       now() - interval '1 hour',
       case when ${is('doubtful')} then now() - n % 3600 * interval '1 second' end,
-      '{}', '{}'
+      '{}', 2, '{}'
     from ${numbers}`;
   await sql`
     insert into sagacity.attempt (tenant, subject, revision, n, kind, number, at, body)
@@ -97,7 +97,7 @@ async function growSagasTo(sql: postgres.Sql, before: number, size: number): Pro
   await sql`
     insert into sagacity.saga (
       tenant, id, name, key, version, hash, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
-      dues, created_at, input, snapshot
+      dues, created_at, input, format, snapshot
     )
     select
       'shop-' || shop, 'saga-' || lpad(n::text, 7, '0'), ${SAGA.name}, 'order-' || lpad(n::text, 7, '0'),
@@ -115,7 +115,7 @@ async function growSagasTo(sql: postgres.Sql, before: number, size: number): Pro
         when ${is('due')} then now() - n % 60 * interval '1 second'
         when ${is('later')} then now() + interval '1 day' + n % 3600 * interval '1 second'
       end,
-      '{}', now() - interval '1 hour', '{}', '{}'
+      '{}', now() - interval '1 hour', '{}', 2, '{}'
     from ${numbers}`;
   await sql`
     insert into sagacity.attempt (tenant, subject, revision, n, kind, number, at, body)

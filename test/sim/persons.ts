@@ -14,6 +14,7 @@ import { isDoubt } from '../../src/domain/operation-state.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import type { Decision } from '../../src/orchestrator/decide.ts';
 import type { Doubt, EscalatedSaga } from '../../src/orchestrator/lists.ts';
+import { snapshotOf } from '../../src/orchestrator/snapshot.ts';
 import type { VersionInFlight } from '../../src/orchestrator/versions.ts';
 import { isExpected, messageOf } from './callers.ts';
 import type { Course } from './course.ts';
@@ -244,8 +245,9 @@ const SLOWEST_MS = 60_000;
 const LONGEST_MS = 10_000;
 
 /** A person is asked about its inverse, and no more about itself. */
-function isLeftByItsInverse({ reason, snapshot }: Kept): boolean {
+function isLeftByItsInverse(row: Kept): boolean {
+  const { reason } = row;
   // Written by the operation's chart.
-  const { context } = snapshot as unknown as { readonly context: { readonly escalatedFrom: string } };
+  const { context } = snapshotOf(row) as { readonly context: { readonly escalatedFrom: string } };
   return context.escalatedFrom === 'compensation' && (reason === 'inverse-failed' || reason === 'definition-fault');
 }

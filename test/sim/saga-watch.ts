@@ -12,6 +12,7 @@ import { decode } from '../../src/domain/codec.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
 import type { Json } from '../../src/domain/json.ts';
+import { snapshotOf } from '../../src/orchestrator/snapshot.ts';
 import { keyOf, type SagaRecord, type SagaTurn } from '../../src/ports/store.ts';
 import type { Told } from './callers.ts';
 import type { Course } from './course.ts';
@@ -1342,9 +1343,9 @@ function endOfJoinedIn({ entries }: Stored, step: string | null): Entry['endOfJo
 }
 
 /** The sagas that have joined an operation. */
-function joinedIn({ snapshot }: Kept): readonly string[] {
+function joinedIn(row: Kept): readonly string[] {
   // Written by the operation's chart.
-  return (snapshot as unknown as { readonly context: { readonly joined: readonly string[] } }).context.joined;
+  return (snapshotOf(row) as { readonly context: { readonly joined: readonly string[] } }).context.joined;
 }
 
 /** It is being taken back, or was, or a person has decided about that; what takes it back was not only given up. */
@@ -1364,9 +1365,9 @@ function isAbout(subject: string, name: string): boolean {
   return (undoneBy(orderOf(subject)) ?? orderOf(subject)) === name;
 }
 
-function storedIn({ snapshot }: KeptSaga): Stored {
+function storedIn(row: KeptSaga): Stored {
   // Written by the turns of sagas.
-  return decode(snapshot) as Stored;
+  return snapshotOf(row) as Stored;
 }
 
 /** The order in a subject: what comes after the tenant and the action. */

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import type { Kept, KeptSaga } from '../../src/adapters/memory/rows.ts';
 import { isSagaSettled } from '../../src/domain/saga-state.ts';
 import { isSettled } from '../../src/domain/operation-state.ts';
+import { snapshotOf } from '../../src/orchestrator/snapshot.ts';
 import { keyOf } from '../../src/ports/store.ts';
 import { Caller, type Told, type Wish } from './callers.ts';
 import { Course, type Violation } from './course.ts';
@@ -246,7 +247,8 @@ function isVerified({ database }: Stage): boolean {
   const changedAt = timelines.get(database.timeline);
   if (changedAt === undefined || timelines.size < 2) return true;
   return [...operations.values()].every((row) => {
-    const { context } = row.snapshot as unknown as {
+    // Written by the operation's chart.
+    const { context } = snapshotOf(row) as {
       context: { policy: { lookup: unknown }; verified: { on: string } | null };
     };
     const isConcerned = isSettled(row.state) && row.since < changedAt && context.policy.lookup !== null;

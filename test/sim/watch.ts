@@ -607,10 +607,10 @@ function orderIn(input: Kept['input']): string {
 function partOf(turn: SagaTurn, before: Kept | null, row: Kept): Turn | null {
   const change = turn.operations.find(({ id }) => id === row.id);
   if (change === undefined || row.saga !== turn.id || row.tenant !== turn.tenant) return null;
-  const { birth, start, id, state, reason, contradicted, snapshot, output, records } = change;
+  const { birth, start, id, state, reason, contradicted, format, snapshot, output, records } = change;
   const { tenant, turn: name, timeline, takes } = turn;
   return {
-    ...{ tenant, id, turn: name, state, reason, contradicted, snapshot, output, records, takes },
+    ...{ tenant, id, turn: name, state, reason, contradicted, format, snapshot, output, records, takes },
     ...{ owner: null, generation: 0, dueInMs: null },
     birth: birth === null ? null : { ...birth, tenant },
     was: before === null ? null : { owner: null, generation: 0, revision: before.revision },

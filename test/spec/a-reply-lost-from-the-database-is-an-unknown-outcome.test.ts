@@ -267,7 +267,8 @@ function birthOf(key: string): Turn {
   return {
     ...{ tenant: 'shop-1', id: `id-${key}`, turn: `turn-${key}`, was: null, owner: null, generation: 0 },
     birth: { tenant: 'shop-1', action: 'card.charge', key, providerKey: key, fingerprint: 'f', input: {} },
-    ...{ state: 'pending', dueInMs: null, reason: null, contradicted: false, snapshot: {}, output: null, start: null },
+    ...{ state: 'pending', dueInMs: null, reason: null, contradicted: false, output: null, start: null },
+    ...{ format: 1, snapshot: {} },
     ...{ records: [{ kind: 'start', attempt: 1, body: {} }], takes: [] },
   };
 }

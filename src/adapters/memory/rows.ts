@@ -4,6 +4,7 @@
  * what goes in is kept and what is kept comes out, so that whoever calls copies both.
  */
 
+import { isReadable } from '../../domain/format.ts';
 import { isDoubt, isSettled } from '../../domain/operation-state.ts';
 import {
   type Birth,
@@ -178,7 +179,7 @@ type StartHere = Omit<Start, 'timeline'>;
 export interface Written
   extends Pick<
     Turn,
-    'owner' | 'generation' | 'turn' | 'state' | 'dueInMs' | 'reason' | 'contradicted' | 'snapshot' | 'output'
+    'owner' | 'generation' | 'turn' | 'state' | 'dueInMs' | 'reason' | 'contradicted' | 'format' | 'snapshot' | 'output'
   > {
   readonly start: StartHere | null;
 }
@@ -255,6 +256,7 @@ function written(turn: Written, now: number) {
     state: turn.state,
     dueAt: turn.dueInMs === null ? null : now + Math.ceil(turn.dueInMs),
     reason: turn.reason,
+    format: turn.format,
     snapshot: turn.snapshot,
   };
 }
@@ -291,7 +293,7 @@ function doubtedAt(row: Kept, turn: Written, now: number): number | null {
   return turn.contradicted && row.contradictedAt === null ? now : row.doubtedAt;
 }
 
-/** What belongs to a saga is never claimed by itself. */
+/** What belongs to a saga is never claimed by itself, and what this version does not read by nobody here. */
 export function claim(
   rows: Rows,
   worker: string,
@@ -300,7 +302,7 @@ export function claim(
   which: Sought | InTurn | undefined,
   now: number,
 ): readonly OperationRow[] {
-  const isServed = ({ saga, action }: Kept): boolean => saga === null && actions.includes(action);
+  const isServed = (row: Kept): boolean => row.saga === null && isReadable(row) && actions.includes(row.action);
   return claimFrom(rows, rows.operations, { worker, isServed, limit, which, now }).map((row) =>
     present(rows, row, now),
   );

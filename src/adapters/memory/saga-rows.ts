@@ -27,6 +27,7 @@ import {
   type VersionQuery,
   type Sought,
 } from '../../ports/store.ts';
+import { isReadable } from '../../domain/format.ts';
 import { isSagaSettled } from '../../domain/saga-state.ts';
 import { keepLocks, mayLock } from './locks.ts';
 import {
@@ -109,10 +110,10 @@ function moved(rows: Rows, turn: SagaTurn, now: number): KeptSaga | null {
 
 /** What every turn overwrites. */
 function written(turn: SagaTurn, before: SagaRow['dues'], now: number) {
-  const { owner, generation, state, reason, snapshot } = turn;
+  const { owner, generation, state, reason, format, snapshot } = turn;
   const dues = duesOf(turn.dues, new Map(Object.entries(before)), now);
   const times = Object.values(dues);
-  return { owner, generation, turn: turn.turn, state, reason, snapshot, dues, dueAt: earliest(times) };
+  return { owner, generation, turn: turn.turn, state, reason, format, snapshot, dues, dueAt: earliest(times) };
 }
 
 function duesOf(dues: readonly Due[], before: ReadonlyMap<string, number>, now: number): SagaRow['dues'] {
@@ -164,7 +165,8 @@ export function claimSagas(
   which: Sought | InTurn | undefined,
   now: number,
 ): readonly SagaRow[] {
-  const isServed = ({ name, version, hash, reason }: KeptSaga): boolean =>
+  const isServed = ({ name, version, hash, reason, format }: KeptSaga): boolean =>
+    isReadable({ format }) &&
     definitions.some((served) => {
       const isFitting = reason !== 'definition-changed' || (served.hash ?? hash) === hash;
       return served.name === name && served.version === version && isFitting;
@@ -178,8 +180,8 @@ export function escalatedSagas({ sagas }: Rows, { tenant, limit, after }: Escala
     .filter((row) => after === null || bySince(row, after) > 0)
     .sort(bySince)
     .slice(0, limit)
-    .map(({ tenant: of, id, name, version, key, reason, since, dueAt, snapshot }) => {
-      return { tenant: of, id, name, version, key, reason, since, dueAt, snapshot };
+    .map(({ tenant: of, id, name, version, key, reason, since, dueAt, format, snapshot }) => {
+      return { tenant: of, id, name, version, key, reason, since, dueAt, format, snapshot };
     });
 }
 

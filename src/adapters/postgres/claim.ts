@@ -8,6 +8,7 @@
  */
 
 import { type SQL, sql } from 'drizzle-orm';
+import { FORMATS_READ } from '../../domain/format.ts';
 import type { OperationRow, SagaRow, ServedSaga, Sought, Turns } from '../../ports/store.ts';
 import { answers, type Database, type StatementName } from './executor.ts';
 import { clock, operationRow, sagaRow } from './rows.ts';
@@ -88,6 +89,13 @@ export async function claimSaga(
   return await claimRows(database, 'claim-saga', worker, claimable, one(database.tables, claimable, ref));
 }
 
+/** What this version does not read is not there, as far as its claims go. */
+const isReadable = readable('o');
+
+function readable(row: string): SQL {
+  return sql.raw(`${row}.format in (${FORMATS_READ.join(', ')})`);
+}
+
 /** What can be claimed, and how. */
 interface Claimable {
   readonly table: Tables['operation'] | Tables['saga'];
@@ -107,7 +115,8 @@ function operations(tables: Tables, actions: readonly string[]): Claimable {
   return {
     table: tables.operation,
     served: sql`select jsonb_array_elements_text(${JSON.stringify(actions)}::text::jsonb) as what`,
-    isServed: sql`o.saga is null and o.action collate "C" = any (array(select served.what from served))`,
+    isServed: sql`
+      o.saga is null and o.action collate "C" = any (array(select served.what from served)) and ${isReadable}`,
     alias: sql`o`,
     row: operationRow(tables),
   };
@@ -130,7 +139,8 @@ function sagas(tables: Tables, definitions: readonly ServedSaga[]): Claimable {
         o.reason is distinct from 'definition-changed'
         or array[${label}, ${label} || ' ' || o.hash]
           && array(select jsonb_array_elements_text(${JSON.stringify(fitting)}::text::jsonb))
-      )`,
+      )
+      and ${isReadable}`,
     alias: sql`s`,
     row: sagaRow(tables),
   };
@@ -168,11 +178,12 @@ const DEPTH = 200;
  * Tenants by stepping from one to the next, round to where it began: `open` those that have something due. Each gives an
  * equal share, and of that the oldest of each is picked before the second of any. Both bounds of a tenant are named,
  * and it leads the order, so that only the index that begins with it can serve: by age, all that others have would be
- * passed over.
+ * passed over. The format stands in that index: what a tenant has that cannot be read is passed over at its own cost.
  */
 function dueInTurn(tables: Tables, claimable: Claimable, limit: number, { without }: Turns, { after }: Place): SQL {
   const { table, served, isServed } = claimable;
   const waits = sql`o.owner is null and o.due_at is not null`;
+  const isOld = sql`o.due_at <= clock.now and ${isReadable}`;
   return sql`
     served as materialized (${served}),
     turn(tenant, n, opened, is_open, is_round) as (
@@ -187,21 +198,32 @@ function dueInTurn(tables: Tables, claimable: Claimable, limit: number, { withou
           select
             found.tenant,
             found.is_round,
-            found.due_at <= clock.now
+            case
+              when ${readable('found')} then found.due_at <= clock.now
+              else exists (
+                select
+                from ${table} o
+                where ${waits} and o.tenant >= found.tenant and o.tenant <= found.tenant and ${isOld}
+              )
+            end
               and found.tenant <> all (array(select jsonb_array_elements_text(${JSON.stringify(without)}::text::jsonb)))
               as is_open
           from (
             (
-              select o.tenant, o.due_at, before.is_round
+              select o.tenant, o.due_at, o.format, before.is_round
               from ${table} o
               where ${waits} and o.tenant > before.tenant
               order by o.tenant, o.due_at, o.id
               limit 1
             )
             union all
-            select first.tenant, first.due_at, true
+            select first.tenant, first.due_at, first.format, true
             from (
-              select o.tenant, o.due_at from ${table} o where ${waits} order by o.tenant, o.due_at, o.id limit 1
+              select o.tenant, o.due_at, o.format
+              from ${table} o
+              where ${waits}
+              order by o.tenant, o.due_at, o.id
+              limit 1
             ) as first
             where not before.is_round
             limit 1
@@ -222,7 +244,7 @@ function dueInTurn(tables: Tables, claimable: Claimable, limit: number, { withou
           from (
             select o.*
             from ${table} o
-            where ${waits} and o.tenant >= turn.tenant and o.tenant <= turn.tenant and o.due_at <= clock.now
+            where ${waits} and o.tenant >= turn.tenant and o.tenant <= turn.tenant and ${isOld}
             order by o.tenant, o.due_at, o.id
             limit ${DEPTH}::int
           ) as o

@@ -168,6 +168,7 @@ export async function readEscalatedSagas(database: Database, query: EscalatedQue
           'reason', s.reason,
           'since', ${epochMs('s.since')},
           'dueAt', ${epochMs('s.due_at')},
+          'format', s.format,
           'snapshot', s.snapshot
         )::text as answer
       from ${database.tables.saga} s

@@ -41,6 +41,7 @@ function operationJson(tables: Tables): SQL {
     'reason', o.reason,
     'contradictedAt', ${epochMs('o.contradicted_at')},
     'input', o.input,
+    'format', o.format,
     'snapshot', o.snapshot,
     'output', o.output,
     'handovers', ${handoversOf(tables, sql`o`)},
@@ -71,6 +72,7 @@ export function sagaRow(tables: Tables): SQL {
     'createdAt', ${epochMs('s.created_at')},
     'reason', s.reason,
     'input', s.input,
+    'format', s.format,
     'snapshot', s.snapshot,
     'output', s.output,
     'operations', coalesce(

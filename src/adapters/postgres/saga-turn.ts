@@ -140,7 +140,7 @@ function given(turns: readonly SagaTurn[], conditions: Conditions): SQL {
       ${parameters(turns, conditions)}
       cross join lateral jsonb_to_record(doc) as t(
         tenant text, id text, turn text, owner text, generation bigint, state text, dues jsonb, reason text,
-        operations jsonb, records jsonb, takes jsonb, signals jsonb
+        format smallint, operations jsonb, records jsonb, takes jsonb, signals jsonb
       )
     where
       doc ->> 'timeline' is null
@@ -186,11 +186,12 @@ function born({ saga }: Tables, mayBe: SQL): SQL {
   return sql`
     insert into ${saga} (
       tenant, id, name, key, version, hash, fingerprint, owner, generation, revision, turn, born, state, since, due_at,
-      dues, created_at, reason, input, snapshot, output
+      dues, created_at, reason, input, format, snapshot, output
     )
     select
       g.tenant, g.id, g.name, g.key, g.version, g.hash, g.fingerprint, g.owner, g.generation, 1, g.turn, g.turn, g.state,
-      g.now, d.due_at, d.dues, g.now, g.reason, g.input, g.snapshot, g.output
+      g.now, d.due_at, d.dues, g.now, g.reason, g.input, g.format, g.snapshot,
+      g.output
     from given g cross join lateral (${dues(sql`null::bigint`)}) as d
     where g.kind = 'birth' and ${mayBe}
     order by g.tenant, g.name, g.key
@@ -213,6 +214,7 @@ function moved({ saga }: Tables): SQL {
       since = case when s.state = g.state then s.since else g.now end,
       (due_at, dues) = (${dues(sql`(s.dues ->> (due.doc ->> 'name'))::bigint`)}),
       reason = g.reason,
+      format = g.format,
       snapshot = g.snapshot,
       output = coalesce(g.output, s.output)
     from given g
@@ -266,7 +268,7 @@ function changes(): SQL {
       applied as clock
       cross join lateral jsonb_array_elements(clock.operations) with ordinality as parameters(doc, n)
       cross join lateral jsonb_to_record(doc) as t(
-        id text, state text, reason text, contradicted boolean, records jsonb
+        id text, state text, reason text, contradicted boolean, format smallint, records jsonb
       )`;
 }
 

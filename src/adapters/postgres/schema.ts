@@ -5,7 +5,18 @@
  */
 
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgSchema, primaryKey, text, timestamp, unique } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  index,
+  integer,
+  jsonb,
+  pgSchema,
+  primaryKey,
+  smallint,
+  text,
+  timestamp,
+  unique,
+} from 'drizzle-orm/pg-core';
 import { definitionInvalid } from '../../domain/errors.ts';
 import type { Json } from '../../domain/json.ts';
 import type { OperationState } from '../../domain/operation-state.ts';
@@ -56,6 +67,8 @@ export function tablesIn(name: string) {
       // list that was being paged through neither reorders nor loses its place.
       doubtedAt: timestamp('doubted_at', instant),
       input: jsonb().$type<Json>().notNull(),
+      // How snapshot and output are written: see domain/format.ts.
+      format: smallint().notNull(),
       snapshot: jsonb().$type<Json>().notNull(),
       output: jsonb().$type<Json>(),
     },
@@ -64,7 +77,9 @@ export function tablesIn(name: string) {
       primaryKey({ name: 'operation_pk', columns: [o.id, o.tenant] }),
       unique('operation_identity').on(o.key, o.action, o.tenant),
       index('operation_due').on(o.dueAt, o.tenant, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
-      index('operation_turn').on(o.tenant, o.dueAt, o.id).where(sql`${o.owner} is null and ${o.dueAt} is not null`),
+      index('operation_turn')
+        .on(o.tenant, o.dueAt, o.id, o.format)
+        .where(sql`${o.owner} is null and ${o.dueAt} is not null`),
       index('operation_owner').on(o.owner).where(sql`${o.owner} is not null`),
       index('operation_doubt')
         .on(o.doubtedAt, o.tenant, o.id)
@@ -100,6 +115,8 @@ export function tablesIn(name: string) {
       createdAt: timestamp('created_at', instant).notNull(),
       reason: text(),
       input: jsonb().$type<Json>().notNull(),
+      // Never older than that of one of its operations: who can read it can read them.
+      format: smallint().notNull(),
       snapshot: jsonb().$type<Json>().notNull(),
       output: jsonb().$type<Json>(),
     },
@@ -107,7 +124,9 @@ export function tablesIn(name: string) {
       primaryKey({ name: 'saga_pk', columns: [s.id, s.tenant] }),
       unique('saga_identity').on(s.key, s.name, s.tenant),
       index('saga_due').on(s.dueAt, s.tenant, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
-      index('saga_turn').on(s.tenant, s.dueAt, s.id).where(sql`${s.owner} is null and ${s.dueAt} is not null`),
+      index('saga_turn')
+        .on(s.tenant, s.dueAt, s.id, s.format)
+        .where(sql`${s.owner} is null and ${s.dueAt} is not null`),
       index('saga_owner').on(s.owner).where(sql`${s.owner} is not null`),
       // Of the few that have not settled, by the version that they run in.
       index('saga_in_flight')

@@ -78,7 +78,7 @@ export function operationsBorn({ operation }: Tables, given: SQL): SQL {
   insert into ${operation} (
     tenant, id, saga, saga_revision, saga_n, action, key, provider_key, fingerprint, owner, generation, revision, turn,
     born, state, since, due_at, created_at, first_started_at, send_by, window_ends_at, reason, contradicted_at,
-    doubted_at, input, snapshot, output
+    doubted_at, input, format, snapshot, output
   )
   select
     g.tenant, g.id, g.saga, g.saga_revision, g.saga_n, g.action, g.key, g.provider_key, g.fingerprint, g.owner,
@@ -89,7 +89,7 @@ export function operationsBorn({ operation }: Tables, given: SQL): SQL {
     g.reason,
     case when g.contradicted then g.now end,
     case when g.contradicted or g.doubtful then g.now end,
-    g.input, g.snapshot, g.output
+    g.input, g.format, g.snapshot, g.output
   from ${given} g
   where g.kind = 'birth'
   order by g.tenant, g.action, g.key
@@ -146,6 +146,7 @@ export function operationsMoved({ operation }: Tables, given: SQL, fence: SQL, a
       when g.contradicted and o.contradicted_at is null and not g.doubtful then g.now
       else o.doubted_at
     end,
+    format = g.format,
     snapshot = g.snapshot,
     output = coalesce(g.output, o.output)
   from ${given} g

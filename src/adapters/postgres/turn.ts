@@ -101,7 +101,7 @@ function given(turns: readonly Turn[], conditions: Conditions): SQL {
       ${parameters(turns, conditions)}
       cross join lateral jsonb_to_record(doc) as t(
         tenant text, id text, turn text, owner text, generation bigint, state text, "dueInMs" float8, reason text,
-        contradicted boolean, records jsonb, takes jsonb
+        contradicted boolean, format smallint, records jsonb, takes jsonb
       )
     where
       jsonb_typeof(doc -> 'start') is distinct from 'object'

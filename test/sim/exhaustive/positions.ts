@@ -8,7 +8,8 @@ import type { Json } from '../../../src/domain/json.ts';
 import { isSettled, type OperationState } from '../../../src/domain/operation-state.ts';
 import { isResubmission } from '../../../src/domain/policy.ts';
 import type { KernelRow } from '../../../src/kernel/row.ts';
-import { contextOf, fromStored, stateOf, toStored, waitOf } from '../../../src/orchestrator/row.ts';
+import { contextOf, fromStored, stateOf, waitOf } from '../../../src/orchestrator/row.ts';
+import { toStored } from '../../../src/orchestrator/stored.ts';
 import type { OperationRow } from '../../../src/ports/store.ts';
 
 export interface Position {
@@ -19,6 +20,7 @@ export interface Position {
   readonly state: OperationState;
   readonly reason: string | null;
   readonly history: History;
+  readonly format: number;
   /** The same object for the same position, so that a stored row tells which one it is. */
   readonly snapshot: Json;
   readonly output: Json | null;
@@ -38,7 +40,7 @@ export class Positions {
   readonly #shapes = new Map<string, number>();
 
   of(row: KernelRow): Position {
-    const { snapshot, output } = toStored(row);
+    const { format, snapshot, output } = toStored(row);
     const name = JSON.stringify([snapshot, output]);
     const known = this.#known.get(name);
     if (known !== undefined) return known;
@@ -46,7 +48,7 @@ export class Positions {
     const [due, attempt, lookup] = [row.timers['due'], row.children['attempt'], row.children['lookup']];
     const position: Position = {
       ...{ id: this.#known.size, shape: this.#shapeOf(row), row, state: stateOf(row) },
-      ...{ reason, history, snapshot, output },
+      ...{ reason, history, format, snapshot, output },
       ...{ due: due?.generation ?? null, attempt: attempt?.generation ?? null, lookup: lookup?.generation ?? null },
       wait: waitOf(row),
       resubmits: isResubmission(history),

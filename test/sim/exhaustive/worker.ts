@@ -330,8 +330,8 @@ function turnOf(
   as: Pick<Turn, 'birth' | 'was' | 'owner' | 'generation' | 'start' | 'dueInMs' | 'id'>,
 ): Turn {
   const { position, records, takes, contradicted } = made;
-  const { state, reason, snapshot, output } = position;
-  const fields = { turn: TURN, state, reason, contradicted, snapshot, output, records, takes };
+  const { state, reason, format, snapshot, output } = position;
+  const fields = { turn: TURN, state, reason, contradicted, format, snapshot, output, records, takes };
   return { tenant: REF.tenant, ...as, ...fields };
 }
 

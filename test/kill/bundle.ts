@@ -21,8 +21,11 @@ const workers = fileURLToPath(new URL('worker.child.ts', import.meta.url));
 
 const nothing: Planted = { sources: new Map(), noteIn: null };
 
-/** By default the program of the workers that are killed at their kill points. */
-export async function bundled(program = workers): Promise<Bundle> {
+/**
+ * By default the program of the workers that are killed at their kill points. `instead`: what takes the place of files, by
+ * their paths.
+ */
+export async function bundled(program = workers, instead: ReadonlyMap<string, string> = new Map()): Promise<Bundle> {
   const { sources, noteIn } = (await plantedHere()) ?? nothing;
   const folder = await mkdtemp(join(tmpdir(), 'sagacity-kill-'));
   const remove = () => rm(folder, { recursive: true, force: true });
@@ -42,6 +45,8 @@ export async function bundled(program = workers): Promise<Bundle> {
           name: 'planted',
           setup(building) {
             building.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+              const other = instead.get(file);
+              if (other !== undefined) return { contents: other, loader: 'ts' };
               const contents = sources.get(file);
               if (contents === undefined) return null;
               if (noteIn !== null) appendFileSync(noteIn, `${file}\n`);

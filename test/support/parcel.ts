@@ -5,7 +5,7 @@
 
 import { type Duration, type Orchestrator, type Saga, saga, type SagaRun, typed } from 'sagacity';
 import { sagaId, stepKey } from '../../src/domain/idempotency.ts';
-import { order, type Part, type SagaShop, type Trade } from './saga-shop.ts';
+import { type Opening, order, type Part, type SagaShop, type Trade } from './saga-shop.ts';
 
 /** Reserves the goods and books a courier. */
 export function parcel({ reserve, book }: Trade) {
@@ -57,14 +57,17 @@ export function parcelIdOf(orderId = order.orderId, parent = 'sale'): string {
 }
 
 /** A sale and its parcel, in a shop that knows both. */
-export async function selling(shop: SagaShop): Promise<{
+export async function selling(
+  shop: SagaShop,
+  options?: Opening,
+): Promise<{
   readonly orchestrator: Orchestrator<true>;
   readonly parent: SagaRun<unknown, unknown>;
   /** Resolves when the child is there. */
   readonly child: () => Promise<SagaRun>;
 }> {
   const definition = sale(shop.trade);
-  const orchestrator = await shop.open([definition]);
+  const orchestrator = await shop.open([definition], options);
   const parent = await orchestrator.submit(definition, order);
   return { orchestrator, parent, child: () => orchestrator.sagaRun(parcelIdOf()) };
 }

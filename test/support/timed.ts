@@ -3,7 +3,7 @@
  * while nothing is on its way to the provider or back, so that a slow machine never turns a reply into a time-out.
  */
 
-import { createOrchestrator, type Duration, type Orchestrator, type Run } from 'sagacity';
+import { createOrchestrator, type Duration, type Logger, type Orchestrator, type Run } from 'sagacity';
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
 import { milliseconds } from '../../src/domain/duration.ts';
 import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
@@ -24,7 +24,12 @@ export interface TimedShop {
   /** Another description of the same charge, as another process would have it. */
   charging(options?: TimedChargeOptions): Charge;
   /** Another orchestrator, stopped with the shop. */
-  another(options?: { definitions?: readonly AnyOperation[]; store?: Store; tenant?: string }): Orchestrator<true>;
+  another(options?: {
+    definitions?: readonly AnyOperation[];
+    store?: Store;
+    tenant?: string;
+    logger?: Logger;
+  }): Orchestrator<true>;
   pass(duration: Duration, step?: Duration): Promise<void>;
   /** The keys of the requests that were sent to charge, in order. */
   sentKeys(): Promise<readonly (string | null)[]>;
@@ -62,13 +67,19 @@ export async function timedShop(options: TimedShopOptions = {}): Promise<TimedSh
   };
   const charge = charging();
   const all: Orchestrator<true>[] = [];
-  const another: TimedShop['another'] = ({ definitions = [charge], store: on = store, tenant = 'shop-1' } = {}) => {
+  const another: TimedShop['another'] = ({
+    definitions = [charge],
+    store: on = store,
+    tenant = 'shop-1',
+    logger,
+  } = {}) => {
     const { concurrency, sweepEvery, heartbeat } = options;
     const orchestrator = createOrchestrator({
       ...{ store: on, clock, random: evenChance(), definitions, tenant },
       ...(concurrency === undefined ? {} : { concurrency }),
       ...(sweepEvery === undefined ? {} : { sweepEvery }),
       ...(heartbeat === undefined ? {} : { heartbeat }),
+      ...(logger === undefined ? {} : { logger }),
     });
     all.push(orchestrator);
     return orchestrator;

@@ -46,6 +46,7 @@ import { emptyHand, Hand, type Startable } from './hand.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
 import { endOf, perform } from './perform.ts';
+import { Alarms } from './alarms.ts';
 import type { Condition } from './breaker.ts';
 import type { Errand, Permit, Permits } from './permits.ts';
 import { contextOf, stateOf } from './row.ts';
@@ -123,6 +124,7 @@ const RECOMPUTE_MAX = 3;
 
 export class Driver {
   readonly #around: Surroundings;
+  readonly #alarms: Alarms;
   readonly #held = new Map<string, Held>();
   readonly #running = new Set<Promise<void>>();
   /** The signals of every attempt and look-up that is being carried out, held or not. */
@@ -139,6 +141,7 @@ export class Driver {
 
   constructor(around: Surroundings) {
     this.#around = around;
+    this.#alarms = new Alarms(around.logger, around.clock);
   }
 
   /** Nothing new is begun from now on; what is in flight goes on. */
@@ -614,6 +617,8 @@ export class Driver {
       this.#around,
     ).then(({ result, body }) => {
       permit.ended(conditionBy(result, this.#givenUp.has(abort)));
+      const { action, provider } = definition;
+      this.#alarms.hear(body, { operation: id, tenant: member.ref.tenant, action, provider });
       // What follows in the same aggregate may go on with what they both need.
       const hand = this.#handFor(held).withSpare(permit);
       if (held.aggregate.startsAtMost === 0) hand.close([]);

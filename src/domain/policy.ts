@@ -122,8 +122,9 @@ export function keyCounts(policy: Policy, facts: Facts): boolean {
 
 /** The pause before the next attempt is over before the provider forgets the key, if that matters. */
 function pauseFits(history: History, policy: Policy, facts: Facts): boolean {
-  if (!isResubmission(history) || facts.windowEndsAt === null) return true;
-  return facts.now + attemptPauseMs(history, policy, facts) < facts.windowEndsAt;
+  return (
+    !isResubmission(history) || isWindowOpen({ ...facts, now: facts.now + attemptPauseMs(history, policy, facts) })
+  );
 }
 
 /** After an attempt that was not applied: wait and start another? An unproven earlier one is checked when it is due. */

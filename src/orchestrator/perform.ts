@@ -126,7 +126,9 @@ function endWith(
   more: Readonly<Record<string, unknown>> = {},
 ): AttemptEnd {
   const seen = attempted.seen();
-  return endOf(result, seen === null ? more : { ...more, reply: seen.told });
+  if (seen === null) return endOf(result, more);
+  const { told, alarm } = seen;
+  return endOf(result, { ...more, reply: told, ...(alarm === null ? {} : { alarm }) });
 }
 
 /** The end of an attempt with this result; `more` is told beside it. */

@@ -53,4 +53,6 @@ export interface Seen {
   readonly result: AttemptResult;
   /** Evidence for the history: status, some headers, a digest of the body, times. Nothing that was sent is in it. */
   readonly told: Readonly<Record<string, unknown>>;
+  /** What somebody has to look at, because it concerns all that goes there; null: nothing. */
+  readonly alarm: 'locked-out' | 'key-conflict' | null;
 }

@@ -5,11 +5,13 @@ import { definitionInvalid } from '../domain/errors.ts';
 
 /** What is known of a provider. */
 export interface Access {
+  /** Without a slash at its end. */
   readonly url: string | null;
+  readonly origin: string | null;
   readonly credentials: NonNullable<ProviderAccess['credentials']> | null;
 }
 
-const nowhere: Access = { url: null, credentials: null };
+const nowhere: Access = { url: null, origin: null, credentials: null };
 
 /** Throws DEFINITION_INVALID for an address that is none, and for credentials that cannot be asked for. */
 export function accessTo(providers: Readonly<Record<string, ProviderAccess>>): (provider: string | null) => Access {
@@ -36,7 +38,11 @@ function accessOf(provider: string, { url, credentials }: ProviderAccess): Acces
       { provider, option: 'credentials' },
     );
   }
-  return { url: url ?? null, credentials: credentials ?? null };
+  return {
+    url: url?.replace(/\/$/, '') ?? null,
+    origin: url === undefined ? null : new URL(url).origin,
+    credentials: credentials ?? null,
+  };
 }
 
 function isAddress(url: unknown): boolean {

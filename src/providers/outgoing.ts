@@ -24,23 +24,26 @@ export async function outgoingOf(
   request: HttpRequest,
   method: string,
   caller: Caller,
-  { url: base, credentials }: Access,
+  access: Access,
 ): Promise<Outgoing> {
+  const { contract, idempotencyKey, firstSentAt, tenant } = caller;
   const given = named(request.headers ?? {});
   const refused = Object.keys(given).find((name) => OURS.has(name));
   if (refused !== undefined) throw new Unsendable(`the header ${refused} is set by the sender`);
   const body = bodyOf(request);
-  const url = urlOf(request.url, base);
   const headers: Record<string, string> = { ...body.headers, ...given };
-  const key = method === 'GET' || method === 'HEAD' ? null : (caller.contract?.key ?? null);
-  const written = key === null ? '' : writtenKey(key, caller.idempotencyKey);
+  const key = method === 'GET' || method === 'HEAD' ? null : (contract?.key ?? null);
+  const written = key === null ? '' : writtenKey(key, idempotencyKey);
   if (key?.in === 'header') headers[key.name.toLowerCase()] = written;
-  if (key?.firstSentHeader != null && caller.firstSentAt !== undefined) {
-    headers[key.firstSentHeader.toLowerCase()] = new Date(caller.firstSentAt).toUTCString();
+  if (key?.firstSentHeader != null && firstSentAt !== undefined) {
+    headers[key.firstSentHeader.toLowerCase()] = new Date(firstSentAt).toUTCString();
   }
-  if (key?.in === 'query') url.searchParams.set(key.name, written);
-  Object.assign(headers, named((await credentials?.({ tenant: caller.tenant })) ?? {}));
-  return { method, url: url.href, headers, body: body.bytes(key?.in === 'body' ? { key, written } : null) };
+  if (access.credentials !== null) Object.assign(headers, named(await access.credentials({ tenant })));
+  const url = urlOf(request.url, access);
+  return {
+    ...{ method, headers, url: key?.in === 'query' ? withParameter(url, key.name, written) : url },
+    body: body.bytes(key?.in === 'body' ? { key, written } : null),
+  };
 }
 
 /** Connection, length and coding are the sender's, so that one request stays one. */
@@ -52,14 +55,23 @@ function named(headers: Readonly<Record<string, string>>): Record<string, string
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-function urlOf(url: string, base: string | null): URL {
-  const whole = base === null || URL.canParse(url) ? url : `${base.replace(/\/$/, '')}/${url.replace(/^\//, '')}`;
-  if (!URL.canParse(whole)) throw new Unsendable('its url is not absolute, and its provider has none');
-  const parsed = new URL(whole);
+function urlOf(url: string, { url: base, origin }: Access): string {
+  if (!URL.canParse(url)) {
+    if (base === null) throw new Unsendable('its url is not absolute, and its provider has none');
+    return `${base}/${url.replace(/^\//, '')}`;
+  }
+  const parsed = new URL(url);
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') throw new Unsendable('its url is not one of HTTP');
-  // Below a provider's address, its credentials are sent: elsewhere they would be given away.
-  if (base !== null && parsed.origin !== new URL(base).origin) throw new Unsendable("its url is not its provider's");
-  return parsed;
+  // At a provider's address its credentials are sent: elsewhere they would be given away.
+  if (origin !== null && parsed.origin !== origin) throw new Unsendable("its url is not its provider's");
+  return url;
+}
+
+/** With one more parameter. */
+function withParameter(url: string, name: string, value: string): string {
+  const parsed = new URL(url);
+  parsed.searchParams.set(name, value);
+  return parsed.href;
 }
 
 interface Body {

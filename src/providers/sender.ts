@@ -78,10 +78,10 @@ class Attempt implements Attempted {
     read: (reply: HttpReply) => Read,
   ): Promise<Awaited<Read> | HttpOutcome> {
     this.#make();
-    const { result, told, reply } = await this.#send(request);
-    this.#seen = { result, told };
-    if (reply === null) return outcomeOnly(result);
-    return await this.#readBy(read, reply.shown, reply.whole, told);
+    const { reply, ...seen } = await this.#send(request);
+    this.#seen = seen;
+    if (reply === null) return outcomeOnly(seen.result);
+    return await this.#readBy(read, reply.shown, reply.whole, seen.told);
   }
 
   async #through<Answer, Read extends Outcome | PromiseLike<Outcome>>(
@@ -93,16 +93,14 @@ class Attempt implements Attempted {
     const { contract, signal } = this.#sending;
     const why = this.#mayLeave();
     if (why !== null) {
-      this.#seen = { result: notSent(why), told: { gate: 'shut' } };
+      this.#seen = { result: notSent(why), told: { gate: 'shut' }, alarm: null };
       return outcomeOnly(this.#seen.result);
     }
-    const see = (reply: Reply, told: Seen['told']): HttpOutcome => {
+    const see = (reply: Reply, shown: Seen['told']): HttpOutcome => {
       const verdict = verdictOf(contract, reply, this.#options.clock.now());
-      this.#seen = {
-        result: resultOf(verdict, contract),
-        told: { ...told, proves: verdict.proves, ...alarmOf(verdict) },
-      };
-      return outcomeOnly(this.#seen.result);
+      const result = resultOf(verdict, contract);
+      this.#seen = { result, told: { ...shown, proves: verdict.proves }, alarm: alarmOf(verdict) };
+      return outcomeOnly(result);
     };
     const told = { gate: 'opened', by: 'sdk', ...(contract === null ? {} : { contract: nameOf(contract) }) };
     see({ type: 'none', refusedStream: false }, told);
@@ -145,7 +143,7 @@ class Attempt implements Attempted {
     const { outcome, error } = await readBy(read, shown);
     if (outcome !== null) return outcome;
     const unreadable = this.#outcomeOf(reply, { type: 'broken', reason: 'it could not be read' });
-    this.#seen = { result: unreadable, told: { ...told, unreadable: error } };
+    this.#seen = { result: unreadable, told: { ...told, unreadable: error }, alarm: null };
     return outcomeOnly(unreadable);
   }
 
@@ -174,7 +172,7 @@ class Attempt implements Attempted {
       });
     } catch (error) {
       // Only what is done before a request is handed over can throw.
-      return { result: notSent(whyUnsendable(error)), told: { gate: 'shut' }, reply: null };
+      return { result: notSent(whyUnsendable(error)), told: { gate: 'shut' }, alarm: null, reply: null };
     }
     return this.#sentBy(arrival, contract);
   }
@@ -191,10 +189,10 @@ class Attempt implements Attempted {
     const told = toldOf(arrival, verdict, contract);
     const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';
     const reason = arrival.gate === 'shut' ? arrival.reason : verdict.reason;
-    const result = resultOf({ ...verdict, reason }, contract);
-    if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { result, told, reply: null };
+    const seen = { result: resultOf({ ...verdict, reason }, contract), told, alarm: alarmOf(verdict) };
+    if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { ...seen, reply: null };
     const shown = { status: reply.status, headers: reply.headers, body: reply.body.value };
-    return { result, told, reply: { shown, whole: reply } };
+    return { ...seen, reply: { shown, whole: reply } };
   }
 
   #outcomeOf(reply: Answered, body: ReplyBody): AttemptResult {
@@ -203,9 +201,7 @@ class Attempt implements Attempted {
   }
 }
 
-interface Sent {
-  readonly result: AttemptResult;
-  readonly told: Readonly<Record<string, unknown>>;
+interface Sent extends Seen {
   /** What the executor is to read; null: it says nothing that it could tell. */
   readonly reply: { readonly shown: HttpReply; readonly whole: Answered } | null;
 }
@@ -329,23 +325,22 @@ function toldOf(arrival: Arrival, verdict: Verdict, contract: Contract | null): 
   const { gate, timings, error, bodyDigest } = arrival;
   const status = gate === 'opened' ? arrival.status : null;
   const headers = gate === 'opened' && arrival.status !== null ? arrival.headers : {};
-  const telling = Object.entries(headers)
-    .filter(([name]) => TELLING.has(name) || name === contract?.replayHeader)
-    .map(([name, value]) => [name, cutText(value, HEADER_LENGTH_MAX)]);
+  const telling: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (TELLING.has(name) || name === contract?.replayHeader) telling[name] = cutText(value, HEADER_LENGTH_MAX);
+  }
   return {
     ...{ gate, proves: verdict.proves, timings },
-    ...(status === null ? {} : { status, headers: Object.fromEntries(telling) }),
+    ...(status === null ? {} : { status, headers: telling }),
     ...(bodyDigest == null ? {} : { bodyDigest }),
     ...(error == null ? {} : { error }),
     ...(verdict.isReplay ? { replayed: true } : {}),
     ...(contract === null ? {} : { contract: nameOf(contract) }),
-    ...alarmOf(verdict),
   };
 }
 
-/** What somebody has to look at, because it concerns every operation that goes there. */
-function alarmOf({ proves }: Verdict): { alarm?: 'locked-out' | 'key-conflict' } {
-  return proves === 'locked-out' || proves === 'key-conflict' ? { alarm: proves } : {};
+function alarmOf({ proves }: Verdict): Seen['alarm'] {
+  return proves === 'locked-out' || proves === 'key-conflict' ? proves : null;
 }
 
 function lookUpBy(options: SenderOptions, sending: Sending): LookupHttp {

@@ -170,8 +170,8 @@ describe('a charge that is sent by http', () => {
     await lockedOut.http.send(charge, asCharge);
     await conflict.http.send(charge, asCharge);
 
-    expect(lockedOut.seen()?.told).toMatchObject({ alarm: 'locked-out' });
-    expect(conflict.seen()?.told).toMatchObject({ alarm: 'key-conflict' });
+    expect(lockedOut.seen()).toMatchObject({ alarm: 'locked-out' });
+    expect(conflict.seen()).toMatchObject({ alarm: 'key-conflict' });
   });
 
   test('that was made before is what its own record says, which is read without another attempt', async () => {

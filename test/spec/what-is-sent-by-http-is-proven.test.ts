@@ -3,6 +3,7 @@ import {
   type AttemptContext,
   createOrchestrator,
   failed,
+  type Logger,
   operation,
   type Orchestrator,
   type Outcome,
@@ -10,6 +11,7 @@ import {
   succeeded,
   typed,
 } from 'sagacity';
+import { type Contract, idempotencyKeyHeader } from 'sagacity/providers';
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
 import { evenChance } from '../support/chance.ts';
 import type { Payment } from '../support/shop.ts';
@@ -28,6 +30,7 @@ type Credentials = (attempt: number) => PromiseLike<Record<string, string>> | Re
 async function shopThat(
   execute: (context: AttemptContext<Payment>) => Promise<Outcome>,
   credentials: Credentials = () => ({}),
+  known: { contract?: Contract; logger?: Logger } = {},
 ): Promise<{
   provider: ScriptedProvider;
   clock: TestClock;
@@ -44,11 +47,13 @@ async function shopThat(
     input: typed<Payment>(),
     key: ({ input }) => input.orderId,
     execute,
-    ...{ provider: 'cards', keyRetention: '24h', lookup: 'none', timeout: '10s' },
+    ...{ provider: 'cards', timeout: '10s', lookup: 'none' },
+    ...(known.contract === undefined ? { keyRetention: '24h' } : { contract: known.contract }),
     retry: { attempts: 3, backoff: 'fixed', delay: '1s', jitter: 'none' },
   });
   const orchestrator = createOrchestrator({
     ...{ clock, random: evenChance(), definitions: [charge], tenant: 'shop-1' },
+    ...(known.logger === undefined ? {} : { logger: known.logger }),
     store: {
       ...store,
       async turn(turn) {
@@ -221,4 +226,30 @@ test('an executor that sends a second request has not sent it, and what the firs
   await ended(clock, run);
   expect(await provider.records({ kind: 'email' })).toHaveLength(0);
   expect(await provider.records()).toHaveLength(1);
+});
+
+describe('a charge whose provider does not accept our credentials', () => {
+  test('is not applied, waits for the longest pause, and is told at once, without what was sent', async () => {
+    const errors: unknown[] = [];
+    const silent = () => {};
+    const logger = { debug: silent, info: silent, warn: silent, error: (...said: unknown[]) => errors.push(said) };
+    const contract = idempotencyKeyHeader({
+      ...{ name: 'cards/charges', docs: 'https://cards.example/docs', verified: 'unverified' },
+      ...{ keyRetention: '24h', encoding: 'raw', lookup: 'none' },
+      replies: [{ status: 402, proves: 'locked-out' }],
+    });
+    const { provider, clock, submit } = await shopThat(charged, () => ({ authorization: 'Bearer old-token' }), {
+      ...{ contract, logger },
+    });
+    await provider.calls(['decline', 'decline']);
+
+    const run = await submit();
+
+    expect(await ended(clock, run)).toBe('succeeded');
+    expect(await provider.records()).toHaveLength(1);
+    const [first, second] = (await run.history()).filter(({ kind }) => kind === 'start');
+    expect(Number(second?.at) - Number(first?.at)).toBeGreaterThanOrEqual(30_000);
+    expect(errors).toEqual([[expect.objectContaining({ alarm: 'locked-out', provider: 'cards' }), expect.any(String)]]);
+    expect(JSON.stringify(errors)).not.toMatch(/old-token|4242|1200/);
+  });
 });

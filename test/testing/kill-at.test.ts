@@ -37,13 +37,12 @@ describe('a flow that is killed at every boundary', () => {
       return testFetch(resource, { ...init, headers });
     };
 
-    const wrong = await wrongAt(fulfilling(ownKey));
-
-    expect(wrong).toMatchObject({
-      'after request of payment.authorise': ['payment.authorise', 'stock.reserve'],
-      'after request of shipment.create': ['shipment.create'],
-      'after request of payment.capture': ['payment.capture'],
-    });
+    for (const action of ['payment.authorise', 'shipment.create', 'payment.capture']) {
+      await expect(killAt(fulfilling(ownKey), `after request of ${action}`)).rejects.toMatchObject({
+        code: 'DEFINITION_INVALID',
+        message: expect.stringContaining(`${action} has sent one`),
+      });
+    }
   });
 
   test('goes by the same boundaries each time, in the order in which it reaches them', async () => {

@@ -1,6 +1,7 @@
 /** What a description of a provider of one's own says whatever its kind. */
 
 import type { ContractLookupOptions, ContractOptions } from '../../define/contract.ts';
+import type { ReplyRule } from '../../domain/contract.ts';
 
 export interface Described {
   /** Provider, API and endpoint, such as `card-company/charges`. */
@@ -11,6 +12,8 @@ export interface Described {
   readonly verified: string;
   /** Of this description. Default `'1'`. */
   readonly version?: string;
+  /** What its replies prove besides, before what they prove at all providers of the kind. */
+  readonly replies?: readonly ReplyRule[];
 }
 
 export interface DescribedLookup {

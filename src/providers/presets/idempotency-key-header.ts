@@ -41,9 +41,6 @@ export function idempotencyKeyHeader(options: IdempotencyKeyHeader): Contract {
       otherParameters: 'refused',
     },
     lookup: options.lookup,
-    replies: [
-      { status: 409, proves: 'running' },
-      { status: 422, proves: 'key-conflict' },
-    ],
+    replies: [...(options.replies ?? []), { status: 409, proves: 'running' }, { status: 422, proves: 'key-conflict' }],
   });
 }

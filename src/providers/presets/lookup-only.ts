@@ -4,7 +4,7 @@
  */
 
 import { contract } from '../../define/contract.ts';
-import type { Contract, ReplyRule } from '../../domain/contract.ts';
+import type { Contract } from '../../domain/contract.ts';
 import type { Duration } from '../../domain/duration.ts';
 import { type Described, described } from './described.ts';
 
@@ -15,8 +15,6 @@ export interface LookupOnly extends Described {
   readonly visibleWithin: Duration;
   /** How late a request that was sent can still take effect. Left out: the provider does not say. */
   readonly arrivalLimit?: Duration;
-  /** What its replies prove beyond what HTTP has. */
-  readonly replies?: readonly ReplyRule[];
 }
 
 /**

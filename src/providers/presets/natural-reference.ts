@@ -33,6 +33,7 @@ export function naturalReference({
   duplicate,
   visibleWithin,
   arrivalLimit,
+  replies,
   ...rest
 }: NaturalReference): Contract {
   return contract({
@@ -48,6 +49,6 @@ export function naturalReference({
       otherParameters: 'first-reply',
     },
     lookup: { by: 'reference', visibleWithin, ...(arrivalLimit === undefined ? {} : { arrivalLimit }) },
-    replies: [{ ...duplicate, proves: 'done-before' }],
+    replies: [...(replies ?? []), { ...duplicate, proves: 'done-before' }],
   });
 }

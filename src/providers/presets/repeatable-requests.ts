@@ -25,7 +25,7 @@ export interface RepeatableRequests extends Described, DescribedLookup {
  *   verified: '2026-11-30', lookup: 'none',
  * });
  */
-export function repeatableRequests({ tracked = '5m', lookup, ...rest }: RepeatableRequests): Contract {
+export function repeatableRequests({ tracked = '5m', lookup, replies, ...rest }: RepeatableRequests): Contract {
   return contract({
     ...described(rest),
     key: { in: 'header', name: 'Repeatability-Request-ID', firstSentHeader: 'Repeatability-First-Sent' },
@@ -39,6 +39,7 @@ export function repeatableRequests({ tracked = '5m', lookup, ...rest }: Repeatab
     },
     lookup,
     replies: [
+      ...(replies ?? []),
       { status: 412, proves: 'too-late' },
       { status: 409, proves: 'running' },
       // Neither the id nor the time that are sent can be malformed: what is rejected is what they were used for.

@@ -5,7 +5,8 @@ export const defect: Defect = {
   what: 'What a crashed worker had begun is begun again instead of looked up, so an order that was charged is sent twice.',
   file: 'src/orchestrator/driver.ts',
   find: "    await this.#write(held, ofOperation(id, { type: 'attempt.ended', generation: attempt.generation, ...end }));",
-  replace: `    const permit = await this.#around.permits.take({ tenant: held.aggregate.ref.tenant, action: 'any' });
+  replace: `    const { tenant } = held.aggregate.ref;
+    const permit = await this.#around.permits.take({ tenant, action: 'any', kind: 'further' });
     const hand = this.#handFor(held);
     if (permit !== null) this.#performAll(held, [id], stampNow(this.#around.clock), hand.with(id, permit));`,
 };

@@ -3,14 +3,8 @@ import type { Defect } from '../defect.ts';
 export const defect: Defect = {
   name: 'sent-again-to-a-provider-that-knows-no-keys',
   what: 'A lost reply is answered by a second request although neither a key nor a look-up makes that safe: two charges.',
-  // What plans it, what allows it when it is due, and what has the store refuse it: each alone would prevent it.
+  // What plans it and allows it when it is due, and what has the store refuse it: each alone would prevent it.
   edits: [
-    {
-      file: 'src/domain/policy.ts',
-      find: `    policy.lookup === null &&
-    keyCounts(policy, facts) &&`,
-      replace: '    policy.lookup === null &&',
-    },
     {
       file: 'src/domain/policy.ts',
       find: '  return policy.keyRetentionMs !== null && isWindowOpen(facts);',

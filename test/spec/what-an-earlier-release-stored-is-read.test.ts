@@ -245,7 +245,13 @@ const history = fc.record({
 const ms = fc.constantFrom(0, 1_000, 5_000, 30_000, 86_400_000, 259_200_000);
 
 const policy = fc.record({
-  ...{ keyRetentionMs: orNull(ms), timeoutMs: ms, sendWithinMs: ms, inverse: fc.boolean() },
+  ...{
+    contract: orNull(fc.record({ name: names, version: few })),
+    keyRetentionMs: orNull(ms),
+    timeoutMs: ms,
+    sendWithinMs: ms,
+    inverse: fc.boolean(),
+  },
   lookup: orNull(fc.record({ visibleWithinMs: ms, arrivalLimitMs: orNull(ms), everyMs: ms, giveUpAfterMs: ms })),
   retry: fc.record({
     ...{ attempts: few, delayMs: ms, maxDelayMs: ms },
@@ -261,7 +267,7 @@ const operations: fc.Arbitrary<KernelRow> = fc.record({
     ...{ policy, history, facts: fc.constant({ now: 0 }), code: orNull(names), reason: orNull(names) },
     escalatedFrom: fc.constantFrom('operation', 'compensation'),
     ...{ inverseCode: orNull(names), joined: fc.array(names, { maxLength: 2 }) },
-    verified: orNull(fc.record({ on: names, changedAt: ms })),
+    ...{ verified: orNull(fc.record({ on: names, changedAt: ms })), retryOf: orNull(names) },
   }),
 });
 

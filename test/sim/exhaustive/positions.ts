@@ -41,7 +41,7 @@ export class Positions {
 
   of(row: KernelRow): Position {
     const { format, snapshot, output } = toStored(row);
-    const name = JSON.stringify([snapshot, output]);
+    const name = textOf([snapshot, output]);
     const known = this.#known.get(name);
     if (known !== undefined) return known;
     const { history, reason } = contextOf(row);
@@ -66,7 +66,8 @@ export class Positions {
     const state = stateOf(row);
     const { policy: _, facts: __, history, ...context } = contextOf(row);
     const waitsFor = [Object.keys(row.children), Object.keys(row.timers)];
-    const name = isSettled(state) ? state : JSON.stringify([state, waitsFor, context, history]);
+    // Of the chart's context all is JSON but an output, which is JSON already.
+    const name = isSettled(state) ? state : textOf([state, waitsFor, context, history] as unknown as Json);
     const known = this.#shapes.get(name);
     if (known !== undefined) return known;
     this.#shapes.set(name, this.#shapes.size);
@@ -88,6 +89,14 @@ export class Positions {
     this.#read.add(position);
     return position;
   }
+}
+
+/** The same for the same, as a store has it: it knows no order of members, and what was left out is put back anywhere. */
+function textOf(json: Json): string {
+  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
+  if (Array.isArray(json)) return `[${json.map(textOf).join()}]`;
+  const members = Object.entries(json).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, value]) => `${name}:${textOf(value)}`).join()}}`;
 }
 
 function objectOf(snapshot: Json): object {

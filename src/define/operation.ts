@@ -84,17 +84,19 @@ export type CompensateOption<Input, Output, Inverse, Reason extends string> =
     }
   | { readonly none: Reason };
 
-export type OperationOptions<
-  Submitted,
-  Input,
-  Returned,
-  Produced,
-  Found,
-  Output,
-  Inverse,
-  Reason extends string,
-> = OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason> &
-  (StatedFacts<Input, Found, OutputIn<NoInfer<Returned>>> | ContractedFacts<Input, Found, OutputIn<NoInfer<Returned>>>);
+/** An operation whose definition says itself what is known of its provider. */
+export interface StatedOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason extends string>
+  extends OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason>,
+    StatedFacts<Input, Found, OutputIn<NoInfer<Returned>>> {}
+
+/** An operation whose provider is described in a contract. */
+export interface ContractedOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason extends string>
+  extends OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason>,
+    ContractedFacts<Input, Found, OutputIn<NoInfer<Returned>>> {}
+
+export type OperationOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason extends string> =
+  | StatedOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason>
+  | ContractedOptions<Submitted, Input, Returned, Produced, Found, Output, Inverse, Reason>;
 
 /** What an operation says of itself. */
 export interface OperationParts<Submitted, Input, Returned, Produced, Output, Inverse, Reason extends string> {

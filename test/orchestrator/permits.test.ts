@@ -190,6 +190,36 @@ describe('who waits for a rate while somebody else has a token and does not use 
   });
 });
 
+describe('who waits for a provider that is ill', () => {
+  const breaker = { withinMs: 30_000, ends: 1, share: 0.5, pauseMs: 10_000, maxPauseMs: 60_000 };
+  const ill: Ceilings = {
+    ...{ concurrency: 9, perTenant: null, ofActions: new Map([['card.charge', []]]) },
+    ofProviders: new Map([['psp', { ceiling: null, breaker, retryBudget: null }]]),
+    providerOf: new Map([['card.charge', 'psp']]),
+  };
+  const charge: Errand = { tenant: 'shop-1', action: 'card.charge', kind: 'first' };
+
+  test('goes when one may try, without anybody asking, and the rest when that has ended well', async () => {
+    const clock = testClock();
+    const permits = new Permits(ill, clock, () => {});
+    const first = permits.tryTake(charge);
+    first?.ended('ill');
+    first?.giveBack();
+    const went: { readonly at: number; readonly permit: Permit | null }[] = [];
+    const go = (permit: Permit | null) => void went.push({ at: clock.monotonic(), permit });
+    for (let n = 0; n < 3; n += 1) void permits.take(charge).then(go);
+
+    await clock.advance('15s');
+    const tried = went.map(({ at }) => at);
+    went[0]?.permit?.ended('well');
+    await clock.advance(0);
+
+    expect(tried).toEqual([10_000]);
+    expect(went.map(({ at }) => at)).toEqual([10_000, 15_000, 15_000]);
+    permits.stop();
+  });
+});
+
 describe('a permit for something else instead of one that is in hand', () => {
   const tight: Ceilings = {
     concurrency: 1,

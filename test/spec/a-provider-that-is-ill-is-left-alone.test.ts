@@ -176,13 +176,16 @@ describe('a bank of which no reply comes', () => {
     const desk = await office({ definitions: [charge], concurrency: 8 });
     bank.answer = 'silent';
 
-    await Promise.all(orders(1_000).map((order) => desk.submit(charge, order)));
+    const runs = await Promise.all(orders(1_000).map((order) => desk.submit(charge, order)));
     await pass(9_000);
 
     expect(bank.sentAt.length).toBeLessThanOrEqual(20 + 8);
     expect(desk.health().breakers).toEqual({ bank: 'open' });
     expect((await desk.operator.doubts({ limit: 1_000 })).length).toBeLessThanOrEqual(20 + 8);
     expect(said).toEqual(['breaker opened: no attempt is begun at this provider']);
+    const rows = await Promise.all(runs.map(({ tenant, id }) => store.read({ tenant, id })));
+    // Who is well may have it: nobody holds what waits, beyond what was claimed before.
+    expect(rows.filter((row) => row?.owner !== null).length).toBeLessThanOrEqual(20 + 3 * 8);
   });
 
   test('is tried by one attempt after a pause, and after longer ones, and looked up meanwhile, slowly', async () => {

@@ -304,6 +304,8 @@ describe('what does not compile', () => {
   const execute = () => succeeded({ chargeId: 'c' });
 
   test('a definition that leaves a fact about the provider out', () => {
+    // @ts-expect-error keyRetention and lookup are missing
+    operation('x', { input, execute });
     // @ts-expect-error keyRetention is missing
     operation('x', { input, execute, lookup: 'none' });
     // @ts-expect-error lookup is missing

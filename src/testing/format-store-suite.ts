@@ -117,11 +117,11 @@ export function formatTests({ verb, advance, enlisted, rowOf, sagaOf, apply, app
       });
 
       test('keeps nothing else from being claimed, be it older and be there as much of it as may be', async () => {
-        await drain();
         const tenant = fresh('shop');
         await Promise.all(Array.from({ length: MANY }, () => bear(tenant, LATER, 0)));
         const [first, second] = [await bear(tenant, NEWER, MINUTE), await bear(tenant, OLDER, 2 * MINUTE)];
         await advance(10 * MINUTE);
+        await drain();
 
         const rows = [
           ...(await claim(verb(), await enlisted(), 1)),
@@ -132,11 +132,11 @@ export function formatTests({ verb, advance, enlisted, rowOf, sagaOf, apply, app
       });
 
       test('takes no turn from the tenants that have something else', async () => {
-        await drain();
         const shop = fresh('shop');
         for (let n = 0; n < 5; n += 1) await bear(`${shop}-${n}`, LATER, 0);
         const last = [await bear(`${shop}-5`, NEWER, MINUTE), await bear(`${shop}-5`, NEWER, 2 * MINUTE)];
         await advance(10 * MINUTE);
+        await drain();
 
         const rows = await claim(verb(), await enlisted(), 2, { without: [] });
 

@@ -615,8 +615,8 @@ export class Driver {
         late: (result) => this.#late(held, id, number, result),
       },
       this.#around,
-    ).then(({ result, body }) => {
-      permit.ended(conditionBy(result, this.#givenUp.has(abort)));
+    ).then(({ result, body, isUnreached }) => {
+      permit.ended(isUnreached === true ? 'ill' : conditionBy(result, this.#givenUp.has(abort)));
       const { action, provider } = definition;
       this.#alarms.hear(body, { operation: id, tenant: member.ref.tenant, action, provider });
       // What follows in the same aggregate may go on with what they both need.

@@ -50,6 +50,8 @@ export interface Outside {
 export interface AttemptEnd {
   readonly result: AttemptResult;
   readonly body: Readonly<Record<string, unknown>>;
+  /** It was not sent because its provider could not be reached. */
+  readonly isUnreached?: true;
 }
 
 /** A refusal's code is cut to this, in UTF-16 units; a longer reference is no name. */
@@ -127,8 +129,9 @@ function endWith(
 ): AttemptEnd {
   const seen = attempted.seen();
   if (seen === null) return endOf(result, more);
-  const { told, alarm } = seen;
-  return endOf(result, { ...more, reply: told, ...(alarm === null ? {} : { alarm }) });
+  const { told, alarm, isUnreached } = seen;
+  const end = endOf(result, { ...more, reply: told, ...(alarm === null ? {} : { alarm }) });
+  return isUnreached ? { ...end, isUnreached } : end;
 }
 
 /** The end of an attempt with this result; `more` is told beside it. */

@@ -55,4 +55,6 @@ export interface Seen {
   readonly told: Readonly<Record<string, unknown>>;
   /** What somebody has to look at, because it concerns all that goes there; null: nothing. */
   readonly alarm: 'locked-out' | 'key-conflict' | null;
+  /** No connection to the provider could be had, so that nothing left: that says something of the provider. */
+  readonly isUnreached: boolean;
 }

@@ -93,13 +93,13 @@ class Attempt implements Attempted {
     const { contract, signal } = this.#sending;
     const why = this.#mayLeave();
     if (why !== null) {
-      this.#seen = { result: notSent(why), told: { gate: 'shut' }, alarm: null };
+      this.#seen = { result: notSent(why), told: { gate: 'shut' }, alarm: null, isUnreached: false };
       return outcomeOnly(this.#seen.result);
     }
     const see = (reply: Reply, shown: Seen['told']): HttpOutcome => {
       const verdict = verdictOf(contract, reply, this.#options.clock.now());
       const result = resultOf(verdict, contract);
-      this.#seen = { result, told: { ...shown, proves: verdict.proves }, alarm: alarmOf(verdict) };
+      this.#seen = { result, told: { ...shown, proves: verdict.proves }, alarm: alarmOf(verdict), isUnreached: false };
       return outcomeOnly(result);
     };
     const told = { gate: 'opened', by: 'sdk', ...(contract === null ? {} : { contract: nameOf(contract) }) };
@@ -143,7 +143,7 @@ class Attempt implements Attempted {
     const { outcome, error } = await readBy(read, shown);
     if (outcome !== null) return outcome;
     const unreadable = this.#outcomeOf(reply, { type: 'broken', reason: 'it could not be read' });
-    this.#seen = { result: unreadable, told: { ...told, unreadable: error }, alarm: null };
+    this.#seen = { result: unreadable, told: { ...told, unreadable: error }, alarm: null, isUnreached: false };
     return outcomeOnly(unreadable);
   }
 
@@ -172,7 +172,13 @@ class Attempt implements Attempted {
       });
     } catch (error) {
       // Only what is done before a request is handed over can throw.
-      return { result: notSent(whyUnsendable(error)), told: { gate: 'shut' }, alarm: null, reply: null };
+      return {
+        result: notSent(whyUnsendable(error)),
+        told: { gate: 'shut' },
+        alarm: null,
+        isUnreached: false,
+        reply: null,
+      };
     }
     return this.#sentBy(arrival, contract);
   }
@@ -189,7 +195,8 @@ class Attempt implements Attempted {
     const told = toldOf(arrival, verdict, contract);
     const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';
     const reason = arrival.gate === 'shut' ? arrival.reason : verdict.reason;
-    const seen = { result: resultOf({ ...verdict, reason }, contract), told, alarm: alarmOf(verdict) };
+    const isUnreached = arrival.gate === 'shut' && UNREACHED.has(arrival.reason);
+    const seen = { result: resultOf({ ...verdict, reason }, contract), told, alarm: alarmOf(verdict), isUnreached };
     if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { ...seen, reply: null };
     const shown = { status: reply.status, headers: reply.headers, body: reply.body.value };
     return { ...seen, reply: { shown, whole: reply } };
@@ -200,6 +207,9 @@ class Attempt implements Attempted {
     return resultOf(verdictOf(contract, { ...reply, body }, this.#options.clock.now()), contract);
   }
 }
+
+/** As a dispatch says it. */
+const UNREACHED: ReadonlySet<string> = new Set(['not-connected', 'timed-out']);
 
 interface Sent extends Seen {
   /** What the executor is to read; null: it says nothing that it could tell. */

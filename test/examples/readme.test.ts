@@ -51,7 +51,10 @@ describe('the TypeScript of the README', () => {
 
   test('is one program, read from top to bottom, that the compiler accepts', async () => {
     const blocks = fenced('ts');
-    const misuse = "import { operation } from 'sagacity';\nexport const wrong = operation('card.charge', {});\n";
+    const misuse = [
+      "import { operation, succeeded, typed } from 'sagacity';",
+      "export const wrong = operation('card.charge', { input: typed<string>(), execute: () => succeeded(1) });",
+    ].join('\n');
     await writeFile(join(folder, 'readme.ts'), [companies, ...blocks].join('\n'));
     await writeFile(join(folder, 'misuse.ts'), misuse);
 
@@ -60,7 +63,7 @@ describe('the TypeScript of the README', () => {
     expect(blocks.length).toBeGreaterThan(3);
     // A compiler that complains about nothing would have proven nothing: the planted mistake, and only that, is found.
     expect(complaints).toEqual([expect.stringContaining('misuse.ts(2,')]);
-    expect(complaints[0]).toContain('keyRetention');
+    expect(complaints[0]).toContain(': keyRetention, lookup');
   }, 120_000);
 
   test('is in no block that escapes this check', () => {
@@ -154,7 +157,10 @@ async function compile(folder: string): Promise<string[]> {
     );
   });
   // Continuation lines are indented.
-  return output.split('\n').filter((line) => line !== '' && !line.startsWith(' '));
+  return output
+    .trim()
+    .split(/\n(?! )/)
+    .filter((complaint) => complaint !== '');
 }
 
 /** The parts of a chart's configuration in which arrows are written. */

@@ -35,7 +35,7 @@ async function shopThat(
   provider: ScriptedProvider;
   clock: TestClock;
   orchestrator: Orchestrator<true>;
-  submit: () => Promise<Run<unknown, string>>;
+  submit: (orderId?: string) => Promise<Run<unknown, string>>;
   stored: () => string;
 }> {
   const provider = await scriptedProvider();
@@ -76,7 +76,7 @@ async function shopThat(
     () => provider.close(),
     () => orchestrator.stop({ within: 0 }),
   );
-  const submit = () => orchestrator.submit(charge, { orderId: 'order-17', amount: 1200 });
+  const submit = (orderId = 'order-17') => orchestrator.submit(charge, { orderId, amount: 1200 });
   return { provider, clock, orchestrator, submit, stored: () => JSON.stringify(written) };
 }
 
@@ -251,5 +251,22 @@ describe('a charge whose provider does not accept our credentials', () => {
     expect(Number(second?.at) - Number(first?.at)).toBeGreaterThanOrEqual(30_000);
     expect(errors).toEqual([[expect.objectContaining({ alarm: 'locked-out', provider: 'cards' }), expect.any(String)]]);
     expect(JSON.stringify(errors)).not.toMatch(/old-token|4242|1200/);
+  });
+});
+
+describe('a provider that cannot be reached', () => {
+  test('is left alone, although nothing of what was to be sent there is in doubt', async () => {
+    const { provider, clock, orchestrator, submit } = await shopThat(charged);
+    await provider.close();
+    const runs: Run<unknown, string>[] = [];
+    for (let order = 1; order <= 25; order += 1) runs.push(await submit(`order-${order}`));
+
+    await until(async () => {
+      if (orchestrator.health().breakers['cards'] === 'open') return true;
+      await clock.advance('100ms');
+      return null;
+    }, 'the breaker to open');
+
+    for (const run of runs) expect(['pending', 'in-progress']).toContain(await run.status());
   });
 });

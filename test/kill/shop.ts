@@ -1,7 +1,7 @@
 /** What the shop whose workers are killed does at other companies, all of which know keys and can be asked. */
 
 import { operation, saga, signal, typed } from 'sagacity';
-import { aided, every, type Order, ofOrder } from '../support/company.ts';
+import { contracted, every, type Order, ofOrder } from '../support/company.ts';
 
 /** The action that takes back what an action did. */
 export const inverseOf: Readonly<Record<string, string>> = {
@@ -16,9 +16,7 @@ export type Shop = ReturnType<typeof shopAt>;
 export function shopAt(url: string) {
   /** Each kill costs an attempt, and none may be the last; what was refused after it can be told from what is late. */
   const described = (path: string) => {
-    const usual = aided(url, path);
-    const lookup = { ...usual.lookup, arrivalLimit: '3s' as const };
-    return { ...usual, lookup, retry: { ...every.retry, attempts: 10 } };
+    return { ...contracted(url, path, { arrivalLimit: '3s' }), retry: { ...every.retry, attempts: 10 } };
   };
   const undoable = (action: string, path: string, undoing: string) =>
     operation(action, {

@@ -4,7 +4,19 @@
  * promise about the provider.
  */
 
-import { absent, failed, found, inconclusive, notApplied, succeeded, typed } from 'sagacity';
+import {
+  absent,
+  type AttemptHttp,
+  type Duration,
+  failed,
+  found,
+  inconclusive,
+  type LookupHttp,
+  notApplied,
+  succeeded,
+  typed,
+} from 'sagacity';
+import { contract } from 'sagacity/providers';
 
 export interface Order {
   readonly orderId: string;
@@ -46,6 +58,44 @@ export function aided(url: string, path: string) {
         findAt(`${url}/${path}/by-idempotency-key/${encodeURIComponent(idempotencyKey)}`, abortSignal),
     },
   };
+}
+
+/** The same provider, as a contract describes it, sent to by the library. */
+export function contracted(url: string, path: string, { arrivalLimit }: { readonly arrivalLimit?: '3s' } = {}) {
+  const known = contract({
+    ...{ name: `scripted/${path}`, version: '1', docs: 'https://company.example/keys', verified: 'unverified' },
+    key: { in: 'header', name: 'Idempotency-Key' },
+    keyRetention: '24h',
+    sameKey: {
+      ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 're-executes' },
+      ...{ afterServerError: 'resumes', otherParameters: 'refused' },
+    },
+    lookup: { by: 'key', visibleWithin: '100ms', ...(arrivalLimit === undefined ? {} : { arrivalLimit }) },
+    replies: [
+      { status: 409, proves: 'not-done' },
+      { status: 422, proves: 'key-conflict' },
+    ],
+    codeAt: 'error',
+  });
+  return {
+    ...every,
+    contract: known,
+    execute: ({ input, http }: { readonly input: Order; readonly http: AttemptHttp }) =>
+      http.send({ url: `${url}/${path}`, json: input }, ({ body }) => firstIn(body)),
+    lookup: {
+      every: '200ms' as Duration,
+      find: ({ idempotencyKey, http }: { readonly idempotencyKey: string; readonly http: LookupHttp }) =>
+        http.ask({ url: `${url}/${path}/by-idempotency-key/${idempotencyKey}` }, ({ status, body }) =>
+          status === 404 ? absent() : found(firstIn(body), ...recordsIn(body).slice(1)),
+        ),
+    },
+  };
+}
+
+function firstIn(body: unknown) {
+  const [first] = recordsIn(body);
+  if (first === undefined) throw new Error('There is no record in it.');
+  return first;
 }
 
 /** The key goes along also where it is ignored, so that the provider's log tells whose request it was. */

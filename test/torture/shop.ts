@@ -5,7 +5,7 @@
 
 import { operation, saga } from 'sagacity';
 import type { CallModeName } from '../../src/testing/provider/modes.ts';
-import { aided, asking, every, findAt, ofOrder, post } from '../support/company.ts';
+import { aided, asking, contracted, every, findAt, ofOrder, post } from '../support/company.ts';
 
 /** What can be ordered as one operation, by the kind of the records that it makes at the provider. */
 export const operationKinds = ['payment', 'job', 'booking', 'email'] as const;
@@ -59,10 +59,10 @@ export function shopAt(url: string) {
       .step('parcel', undoable('parcel.send', 'shipments', 'cancellations'), ({ input }) => input),
     barter: saga('barter', ofOrder)
       .step('give', undoable('barter.charge', 'charges', 'refunds'), ({ input }) => input)
-      .step('take', operation('barter.transfer', aided(url, 'transfers')), ({ input }) => input, {
+      .step('take', operation('barter.transfer', contracted(url, 'transfers')), ({ input }) => input, {
         compensate: { none: 'it is the last step' },
       }),
-    payment: operation('card.charge', aided(url, 'payments')),
+    payment: operation('card.charge', contracted(url, 'payments')),
     /** Knows keys and cannot be asked. */
     job: operation('job.create', {
       ...every,

@@ -131,6 +131,19 @@ describe('a charge that is sent by http', () => {
     expect(inQuery.at.requests[0]?.url).toBe(`/charges?test=1&key=${key}`);
   });
 
+  test.each(['GET', 'PUT', 'DELETE'] as const)('has its key whatever its method is: %s', async (method) => {
+    const { at, http } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
+      contract: charges({ key: { in: 'query', name: 'key' } }),
+    });
+
+    await http.send({ method, url: '/charges?amount=1200' }, asCharge);
+
+    expect(at.requests[0]).toMatchObject({
+      method,
+      url: '/charges?amount=1200&key=01890000-0000-8000-8000-000000000017',
+    });
+  });
+
   test.each([
     [400, { error: { code: 'bad_card' } }, { type: 'failed', code: 'bad_card' }],
     [404, 'no such thing', { type: 'failed', code: 'http-404' }],
@@ -344,6 +357,21 @@ describe('a look-up that is asked by http', () => {
     expect(finding).toMatchObject(expected);
     expect(at.requests[0]).toMatchObject({ method: 'GET', url: '/charges?key=17' });
     expect(at.requests[0]?.headers['idempotency-key']).toBeUndefined();
+  });
+});
+
+describe('a question that is asked by POST', () => {
+  test('does not use up the key of the charge that it asks about', async () => {
+    const { at, http, sender, sending } = await attemptAt(
+      (response, { url }) => answer(response, 200, { id: 'ch_1', url }),
+      { contract: charges({ key: { in: 'body', name: 'key' } }) },
+    );
+    const search = { method: 'POST', url: '/charges/search', json: { reference: 'order-17' } } as const;
+
+    await sender.lookUp(sending).ask(search, ({ body }) => ({ type: 'found', records: [succeeded(body)] }));
+    await http.get(search, asCharge);
+
+    expect(at.requests.map(({ body }) => body)).toEqual([JSON.stringify(search.json), JSON.stringify(search.json)]);
   });
 });
 

@@ -468,6 +468,18 @@ describe("a charge that is sent by a vendor's SDK", () => {
   });
 });
 
+describe('a provider', () => {
+  test.each([
+    ['whose credentials could go to whatever address a reply names', { credentials: () => ({ authorization: 'b' }) }],
+    ['with a password in its address', { url: 'https://shop:4242@cards.example/v1' }],
+  ])('%s is refused, and nothing of it is told', (_what, access) => {
+    const made = () => httpSender(systemClock(), { cards: access });
+
+    expect(made).toThrow(expect.objectContaining({ code: 'DEFINITION_INVALID' }));
+    expect(made).not.toThrow(/4242/);
+  });
+});
+
 describe('a sender with connections of the host', () => {
   test('is not opened over what may send a request twice', async () => {
     const sender = httpSender(systemClock(), { cards: { dispatcher: new RetryAgent(new Agent()) } });

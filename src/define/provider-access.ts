@@ -8,7 +8,7 @@ export interface ProviderAccess {
   readonly url?: string;
   /**
    * The headers that open its door, asked for each request anew, so that they may be short-lived. They are in no key,
-   * fingerprint, history or log. What throws has sent nothing.
+   * fingerprint, history or log. What throws has sent nothing. They need a `url`, and go nowhere else.
    *
    * @example
    * credentials: async ({ tenant }) => ({ authorization: `Bearer ${await tokens.of(tenant)}` }),

@@ -118,7 +118,14 @@ async function execute(attempting: Attempting, attempted: Attempted, { caller, l
     const proven = attempted.seen()?.result ?? { type: 'unknown', reason: 'the executor threw' };
     return endWith(attempted, proven, { error: errorRecord(thrown) });
   }
-  return endWith(attempted, await resultOf(definition, outcome, limits));
+  return endWith(attempted, asSeen(await resultOf(definition, outcome, limits), attempted));
+}
+
+/** An executor that does not know what became of it does not take back that another send is no way to find out. */
+function asSeen(result: AttemptResult, attempted: Attempted): AttemptResult {
+  const seen = attempted.seen()?.result;
+  const isToAsk = result.type === 'unknown' && seen?.type === 'unknown' && seen.sendAgain === 'ask-first';
+  return isToAsk ? { ...result, sendAgain: 'ask-first' } : result;
 }
 
 /** With what was seen of its request, if it went by `http`. */

@@ -13,7 +13,7 @@ export interface Access {
 
 const nowhere: Access = { url: null, origin: null, credentials: null };
 
-/** Throws DEFINITION_INVALID for an address that is none, and for credentials that cannot be asked for. */
+/** Throws DEFINITION_INVALID for an address that is none, and for credentials that cannot be asked for or have none. */
 export function accessTo(providers: Readonly<Record<string, ProviderAccess>>): (provider: string | null) => Access {
   const known = new Map(Object.entries(providers).map(([name, access]) => [name, accessOf(name, access)]));
   return (provider) => (provider === null ? undefined : known.get(provider)) ?? nowhere;
@@ -24,7 +24,7 @@ function accessOf(provider: string, { url, credentials }: ProviderAccess): Acces
   if (url !== undefined && !isAddress(url)) {
     throw definitionInvalid(
       `${option('url')} is no address of HTTP.`,
-      "Write for example 'https://api.shop.example/v1'.",
+      "Write for example 'https://api.shop.example/v1', without a name or password: those are credentials.",
       {
         provider,
         option: 'url',
@@ -38,6 +38,13 @@ function accessOf(provider: string, { url, credentials }: ProviderAccess): Acces
       { provider, option: 'credentials' },
     );
   }
+  if (credentials !== undefined && url === undefined) {
+    throw definitionInvalid(
+      `${option('credentials')} belong to no address: they would go to whatever a request names.`,
+      `Say where the provider is: url: 'https://api.shop.example/v1'.`,
+      { provider, option: 'url' },
+    );
+  }
   return {
     url: url?.replace(/\/$/, '') ?? null,
     origin: url === undefined ? null : new URL(url).origin,
@@ -47,6 +54,7 @@ function accessOf(provider: string, { url, credentials }: ProviderAccess): Acces
 
 function isAddress(url: unknown): boolean {
   if (typeof url !== 'string' || !URL.canParse(url)) return false;
-  const { protocol, search, hash } = new URL(url);
-  return (protocol === 'https:' || protocol === 'http:') && search === '' && hash === '';
+  const { protocol, username, password, search, hash } = new URL(url);
+  const isBare = [username, password, search, hash].every((part) => part === '');
+  return (protocol === 'https:' || protocol === 'http:') && isBare;
 }

@@ -11,6 +11,7 @@ import type { Outgoing } from './arrival.ts';
 /** For whom a request is made. */
 export interface Caller {
   readonly tenant: string;
+  /** The key of what it describes goes along, whatever the method; null: none does. */
   readonly contract: Contract | null;
   readonly idempotencyKey: string;
   /** Of an attempt. */
@@ -32,7 +33,7 @@ export async function outgoingOf(
   if (refused !== undefined) throw new Unsendable(`the header ${refused} is set by the sender`);
   const body = bodyOf(request);
   const headers: Record<string, string> = { ...body.headers, ...given };
-  const key = method === 'GET' || method === 'HEAD' ? null : (contract?.key ?? null);
+  const key = contract?.key ?? null;
   const written = key === null ? '' : writtenKey(key, idempotencyKey);
   if (key?.in === 'header') headers[key.name.toLowerCase()] = written;
   if (key?.firstSentHeader != null && firstSentAt !== undefined) {

@@ -370,7 +370,10 @@ async function askBy<Found extends Finding | PromiseLike<Finding>>(
   return isAnswer(answer.status) ? await read(answer) : inconclusive(`status ${answer.status}`);
 }
 
-/** A request that changes nothing; a text says why there is no whole reply. */
+/**
+ * A request that changes nothing; a text says why there is no whole reply. It has no key: a provider that knew that from a
+ * question would take the effect itself for a repetition.
+ */
 async function answerTo(
   { clock, dispatch, accessTo }: SenderOptions,
   sending: Sending,
@@ -380,7 +383,8 @@ async function answerTo(
   const { provider, signal, timeoutMs } = sending;
   let arrival: Arrival;
   try {
-    const outgoing = await outgoingOf(request, request.method ?? 'GET', sending, accessTo(provider));
+    const caller = { ...sending, contract: null };
+    const outgoing = await outgoingOf(request, request.method ?? 'GET', caller, accessTo(provider));
     const leftMs = Math.max(1, Math.floor(timeoutMs - (clock.monotonic() - beganAt)));
     const departure = { mayLeave: () => null, timeoutMs: leftMs, signal, bodyMaxBytes: BODY_MAX_BYTES };
     arrival = await dispatch(provider, outgoing, { ...departure, freshConnection: false });

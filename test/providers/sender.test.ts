@@ -131,6 +131,19 @@ describe('a charge that is sent by http', () => {
     expect(inQuery.at.requests[0]?.url).toBe(`/charges?test=1&key=${key}`);
   });
 
+  test.each(['GET', 'PUT', 'DELETE'] as const)('has its key whatever its method is: %s', async (method) => {
+    const { at, http } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
+      contract: charges({ key: { in: 'query', name: 'key' } }),
+    });
+
+    await http.send({ method, url: '/charges?amount=1200' }, asCharge);
+
+    expect(at.requests[0]).toMatchObject({
+      method,
+      url: '/charges?amount=1200&key=01890000-0000-8000-8000-000000000017',
+    });
+  });
+
   test.each([
     [400, { error: { code: 'bad_card' } }, { type: 'failed', code: 'bad_card' }],
     [404, 'no such thing', { type: 'failed', code: 'http-404' }],
@@ -347,6 +360,21 @@ describe('a look-up that is asked by http', () => {
   });
 });
 
+describe('a question that is asked by POST', () => {
+  test('does not use up the key of the charge that it asks about', async () => {
+    const { at, http, sender, sending } = await attemptAt(
+      (response, { url }) => answer(response, 200, { id: 'ch_1', url }),
+      { contract: charges({ key: { in: 'body', name: 'key' } }) },
+    );
+    const search = { method: 'POST', url: '/charges/search', json: { reference: 'order-17' } } as const;
+
+    await sender.lookUp(sending).ask(search, ({ body }) => ({ type: 'found', records: [succeeded(body)] }));
+    await http.get(search, asCharge);
+
+    expect(at.requests.map(({ body }) => body)).toEqual([JSON.stringify(search.json), JSON.stringify(search.json)]);
+  });
+});
+
 test('a provider of which nothing is known is sent to over a connection of its own each time', async () => {
   const { at, http, sender, sending } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
     contract: null,
@@ -437,6 +465,18 @@ describe("a charge that is sent by a vendor's SDK", () => {
 
     expect(shut()).toBeNull();
     expect(seen()?.result).toMatchObject({ type: 'unknown' });
+  });
+});
+
+describe('a provider', () => {
+  test.each([
+    ['whose credentials could go to whatever address a reply names', { credentials: () => ({ authorization: 'b' }) }],
+    ['with a password in its address', { url: 'https://shop:4242@cards.example/v1' }],
+  ])('%s is refused, and nothing of it is told', (_what, access) => {
+    const made = () => httpSender(systemClock(), { cards: access });
+
+    expect(made).toThrow(expect.objectContaining({ code: 'DEFINITION_INVALID' }));
+    expect(made).not.toThrow(/4242/);
   });
 });
 

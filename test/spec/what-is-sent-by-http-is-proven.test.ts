@@ -10,6 +10,7 @@ import {
   type Run,
   succeeded,
   typed,
+  unknown,
 } from 'sagacity';
 import { type Contract, idempotencyKeyHeader } from 'sagacity/providers';
 import { memoryStore, scriptedProvider, type ScriptedProvider, testClock, type TestClock } from 'sagacity/testing';
@@ -211,6 +212,41 @@ describe('the history of a charge', () => {
     );
     expect(stored()).toContain('bodyDigest');
     expect(stored()).not.toMatch(/secret-token|\/payments/);
+  });
+});
+
+describe('a charge after whose error the provider may charge again', () => {
+  const contract = idempotencyKeyHeader({
+    ...{ name: 'cards/charges', docs: 'https://cards.example/docs', verified: 'unverified' },
+    ...{ keyRetention: '24h', encoding: 'raw', lookup: 'none', afterServerError: 're-executes' },
+  });
+
+  test.each([
+    ['passes on what http said', charged],
+    ['throws', chargedOrThrown],
+    [
+      'says by itself that it is unknown',
+      async (context: AttemptContext<Payment>) => {
+        const outcome = await charged(context);
+        return outcome.type === 'unknown' ? unknown('the company did not say') : outcome;
+      },
+    ],
+    [
+      'forgets to return anything',
+      async (context: AttemptContext<Payment>) => {
+        await charged(context);
+        // JavaScript has no compiler that would say so.
+        return undefined as unknown as Outcome;
+      },
+    ],
+  ])('is not sent again unasked, although its executor %s', async (_what, execute) => {
+    const { provider, clock, submit } = await shopThat(execute, undefined, { contract });
+    await provider.calls(['fail-before-commit']);
+
+    const run = await submit();
+
+    expect(await ended(clock, run)).toBe('escalated');
+    expect(await provider.received()).toHaveLength(1);
   });
 });
 

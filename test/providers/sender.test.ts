@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { Agent, RetryAgent } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
 import { failed, succeeded } from 'sagacity';
@@ -229,6 +230,19 @@ describe('a success that cannot be read', () => {
 
     expect(outcome).toEqual({ type: 'unknown', reason: 'a success that cannot be read (status 201)' });
     expect(seen()?.told).toMatchObject({ status: 201 });
+  });
+
+  test('because it is packed, which nobody asked for, is unknown and not read', async () => {
+    const { http } = await attemptAt((response) => {
+      response.writeHead(200, { 'content-type': 'text/xml', 'content-encoding': 'gzip' });
+      response.end(gzipSync('<charge state="done"/>'));
+    });
+
+    const outcome = await http.send(charge, ({ body }) =>
+      String(body).includes('done') ? succeeded(body) : failed('declined'),
+    );
+
+    expect(outcome).toEqual({ type: 'unknown', reason: 'a success that cannot be read (status 200)' });
   });
 
   test('is looked up first where no key makes a second send safe', async () => {

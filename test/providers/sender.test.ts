@@ -521,6 +521,18 @@ describe('a provider', () => {
   });
 });
 
+test('a sender that is closed sends nothing any more, neither a charge nor a question', async () => {
+  const { at, http, sender, sending } = await attemptAt((response) => answer(response, 200, { id: 'ch_1' }));
+  await sender.close();
+
+  const outcome = await http.send(charge, asCharge);
+  const finding = await sender.lookUp(sending).ask({ url: '/charges/ch_1' }, () => expect.unreachable());
+
+  expect(outcome).toMatchObject({ type: 'not-applied', sent: false });
+  expect(finding).toMatchObject({ type: 'inconclusive' });
+  expect(at.requests).toHaveLength(0);
+});
+
 describe('a sender with connections of the host', () => {
   test('is not opened over what may send a request twice', async () => {
     const sender = httpSender(systemClock(), { cards: { dispatcher: new RetryAgent(new Agent()) } });

@@ -35,7 +35,8 @@ export type HttpOutcome = Failed<string> | NotApplied | Unknown;
 
 export interface AttemptHttp {
   /**
-   * Sends one request under the operation's key, once: an attempt is one request, and a second one throws. `read` is
+   * Sends one request, once: an attempt is one request, and a second one throws. The operation's key goes where the
+   * contract says, whatever the method; without a contract put it there yourself, in `headers` or in the body. `read` is
    * called for a success, or for what the contract knows as done before, and says what it is: a record has a state of its
    * own. Everything else has its outcome from the contract: never sent or proven not done is not applied, a refusal has
    * failed with its code, the rest is unknown. Does not reject for what a provider, a network or `read` does; what `read`
@@ -80,8 +81,9 @@ export interface AttemptHttp {
 
 export interface LookupHttp {
   /**
-   * Asks; changes nothing, and may be called again for further pages. `read` is called for a success and for 404 and 410,
-   * which mean that there is no record only where the provider's look-up says so; anything else is inconclusive.
+   * Asks; changes nothing, has no key, and may be called again for further pages. `read` is called for a success and for
+   * 404 and 410, which mean that there is no record only where the provider's look-up says so; anything else is
+   * inconclusive.
    *
    * @example
    * find: ({ http, idempotencyKey }) =>

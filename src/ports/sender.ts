@@ -32,7 +32,7 @@ export interface Sender {
   open(): Promise<void>;
   attempt(sending: SendingAttempt): Attempted;
   lookUp(sending: Sending): LookupHttp;
-  /** Closes its connections. Nothing may be sent after it. */
+  /** Closes its connections. Nothing is sent any more. */
   close(): Promise<void>;
 }
 

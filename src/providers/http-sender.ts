@@ -9,6 +9,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Sender } from '../ports/sender.ts';
 import { accessTo } from './access.ts';
 import type { dispatchOnce } from './dispatch.ts';
+import { Unsendable } from './outgoing.ts';
 import { managedSender } from './sender.ts';
 
 /** Connections over which something can be sent, and how. */
@@ -27,12 +28,15 @@ export function httpSender(clock: Clock, providers: Readonly<Record<string, Prov
   /** By the name of a provider that brings its own; null: all others. */
   const ways = new Map<string | null, Way>();
   let own: Promise<Agent> | null = null;
+  let isClosed = false;
 
   async function open(whose: string | null): Promise<Way> {
     const [{ dispatchOnce }, { checkedDispatcher, ownDispatcher }] = await Promise.all([
       import('./dispatch.ts'),
       import('./dispatchers.ts'),
     ]);
+    // Connections that are opened now would be closed by nobody.
+    if (isClosed) throw new Unsendable('its sender is closed');
     const way: Way = {
       once: dispatchOnce,
       over: whose === null ? await (own ??= ownDispatcher()) : await checkedDispatcher(given.get(whose)),
@@ -47,6 +51,7 @@ export function httpSender(clock: Clock, providers: Readonly<Record<string, Prov
     async dispatch(provider, outgoing, departure) {
       const whose = provider !== null && given.has(provider) ? provider : null;
       const { once, over } = ways.get(whose) ?? (await open(whose));
+      if (isClosed) throw new Unsendable('its sender is closed');
       return await once(over, outgoing, departure, clock);
     },
     /** Loads nothing where nobody has passed anything. */
@@ -55,6 +60,7 @@ export function httpSender(clock: Clock, providers: Readonly<Record<string, Prov
     },
     /** What a host has passed is the host's to close. */
     async close() {
+      isClosed = true;
       const closing = own;
       own = null;
       ways.clear();

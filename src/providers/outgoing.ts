@@ -28,18 +28,15 @@ export async function outgoingOf(
   access: Access,
 ): Promise<Outgoing> {
   const { contract, idempotencyKey, firstSentAt, tenant } = caller;
-  const given = named(request.headers ?? {});
-  const refused = Object.keys(given).find((name) => OURS.has(name));
-  if (refused !== undefined) throw new Unsendable(`the header ${refused} is set by the sender`);
   const body = bodyOf(request);
-  const headers: Record<string, string> = { ...body.headers, ...given };
+  const headers: Record<string, string> = { ...body.headers, ...named(request.headers ?? {}) };
+  if (access.credentials !== null) Object.assign(headers, named(await access.credentials({ tenant })));
   const key = contract?.key ?? null;
   const written = key === null ? '' : writtenKey(key, idempotencyKey);
   if (key?.in === 'header') headers[key.name.toLowerCase()] = written;
   if (key?.firstSentHeader != null && firstSentAt !== undefined) {
     headers[key.firstSentHeader.toLowerCase()] = new Date(firstSentAt).toUTCString();
   }
-  if (access.credentials !== null) Object.assign(headers, named(await access.credentials({ tenant })));
   const url = urlOf(request.url, access);
   return {
     ...{ method, headers, url: key?.in === 'query' ? withParameter(url, key.name, written) : url },
@@ -52,17 +49,42 @@ const OURS: ReadonlySet<string> = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
 ]);
 
+/** By lower-case name. What is no header at all is refused here, because it would be left out in silence. */
 function named(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  if (!isRecord(headers)) throw new Unsendable('its headers, or its credentials, are no plain object');
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  for (const [name, value] of named) {
+    if (!HEADER_NAME.test(name)) throw new Unsendable('one of its headers has a name that is none');
+    if (OURS.has(name)) throw new Unsendable(`the header ${name} is set by the sender`);
+    if (!isText(value) || NOT_IN_HEADERS.test(value))
+      throw new Unsendable(`its header ${name} is no text for a header`);
+  }
+  return Object.fromEntries(named);
+}
+
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const NOT_IN_HEADERS = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** Not `Headers`, a map or a list, of which nothing would be seen. */
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !(Symbol.iterator in value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function urlOf(url: string, { url: base, origin }: Access): string {
   if (!URL.canParse(url)) {
     if (base === null) throw new Unsendable('its url is not absolute, and its provider has none');
-    return `${base}/${url.replace(/^\//, '')}`;
+    const below = `${base}/${url.replace(/^\//, '')}`;
+    const [root, path] = [base, below].map((whole) => new URL(whole).pathname.replace(/\/$/, ''));
+    if (`${path}/`.startsWith(`${root}/`)) return below;
+    throw new Unsendable("its path leads out of its provider's url");
   }
   const parsed = new URL(url);
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') throw new Unsendable('its url is not one of HTTP');
+  if (parsed.username !== '' || parsed.password !== '') throw new Unsendable('its url has a name or password');
   // At a provider's address its credentials are sent: elsewhere they would be given away.
   if (origin !== null && parsed.origin !== origin) throw new Unsendable("its url is not its provider's");
   return url;
@@ -85,6 +107,7 @@ function bodyOf({ json, form, body }: HttpRequest): Body {
     throw new Unsendable('it has more than one of json, form and body');
   }
   if (form !== undefined) {
+    if (!isRecord(form) || !Object.values(form).every(isText)) throw new Unsendable('its form has what is no text');
     return {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       bytes: (within) =>
@@ -96,6 +119,9 @@ function bodyOf({ json, form, body }: HttpRequest): Body {
       headers: { 'content-type': 'application/json' },
       bytes: (within) => textOf(within === null ? json : withKey(json, within.key.name.split('.'), within.written)),
     };
+  }
+  if (body !== undefined && !isText(body) && !ArrayBuffer.isView(body)) {
+    throw new Unsendable('its body is neither text nor bytes');
   }
   return {
     headers: {},

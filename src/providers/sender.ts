@@ -315,6 +315,7 @@ function replyIn(arrival: Arrival): Reply {
 function bodyIn({ body, headers }: Extract<Arrival, { status: number }>): ReplyBody {
   if (body.type === 'broken') return { type: 'broken', reason: body.reason };
   if (body.bytes.length === 0) return { type: 'whole', value: undefined };
+  if (!/^(identity)?$/i.test(headers['content-encoding'] ?? '')) return { type: 'broken', reason: 'it is packed' };
   const isJson = /[/+]json\b/i.test(headers['content-type'] ?? '');
   try {
     const text = new TextDecoder('utf-8', { fatal: isJson }).decode(body.bytes);

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { Agent, RetryAgent } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
 import { failed, succeeded } from 'sagacity';
@@ -20,11 +21,16 @@ afterEach(async () => {
 /** A card company that answers so, and one attempt at it. */
 async function attemptAt(
   reply: (response: ServerResponse, sent: Sent) => void,
-  options: Partial<Sending> & { access?: ProviderAccess; mayLeave?: () => string | null } = {},
+  options: Partial<Sending> & {
+    access?: ProviderAccess | ((url: string) => ProviderAccess);
+    mayLeave?: () => string | null;
+  } = {},
 ) {
   const at = await company(reply);
   const { access = {}, mayLeave = () => null, ...sending } = options;
-  const sender = httpSender(systemClock(), { cards: { url: at.url, ...access } });
+  const sender = httpSender(systemClock(), {
+    cards: typeof access === 'function' ? access(at.url) : { url: at.url, ...access },
+  });
   closings.push(
     () => sender.close(),
     () => at.close(),
@@ -66,13 +72,16 @@ function charges(options: Partial<ContractOptions> = {}): Contract {
   });
 }
 
+/** What a compiler would refuse, as JavaScript may hand it over. */
+const untyped = <Kind>(value?: unknown): Kind => value as Kind;
+
 const charge = { url: '/charges', json: { amount: 1200, card: CARD } };
 const asCharge = ({ body }: { body: unknown }) => succeeded(body, { reference: (body as { id: string }).id });
 
 describe('a charge that is sent by http', () => {
   test('leaves once, with its key, its credentials and nothing of ours, and succeeds as its executor reads it', async () => {
     const { at, http, seen } = await attemptAt((response) => answer(response, 201, { id: 'ch_1' }), {
-      access: { credentials: ({ tenant }) => ({ Authorization: `Bearer of ${tenant}` }) },
+      access: { credentials: ({ tenant }) => ({ Authorization: `Bearer of ${tenant}`, 'Idempotency-Key': 'another' }) },
     });
 
     const outcome = await http.send(charge, asCharge);
@@ -223,6 +232,19 @@ describe('a success that cannot be read', () => {
     expect(seen()?.told).toMatchObject({ status: 201 });
   });
 
+  test('because it is packed, which nobody asked for, is unknown and not read', async () => {
+    const { http } = await attemptAt((response) => {
+      response.writeHead(200, { 'content-type': 'text/xml', 'content-encoding': 'gzip' });
+      response.end(gzipSync('<charge state="done"/>'));
+    });
+
+    const outcome = await http.send(charge, ({ body }) =>
+      String(body).includes('done') ? succeeded(body) : failed('declined'),
+    );
+
+    expect(outcome).toEqual({ type: 'unknown', reason: 'a success that cannot be read (status 200)' });
+  });
+
   test('is looked up first where no key makes a second send safe', async () => {
     const keyless = contract({
       ...{ name: 'cards/charges', version: '1', docs: 'https://cards.example/docs', verified: 'unverified' },
@@ -270,8 +292,27 @@ describe('a charge that never left', () => {
     ['its JSON cannot be written', {}, { url: '/charges', json: { amount: 12n } }],
     ['it says twice what it holds', {}, { ...charge, form: { amount: '1200' } }],
     ['it sets what is the senders', {}, { ...charge, headers: { Connection: 'keep-alive' } }],
+    ['its credentials set what is the senders', { credentials: () => ({ Host: CARD }) }, charge],
+    ['its credentials are no texts', { credentials: () => ({ authorization: untyped<string>() }) }, charge],
+    [
+      'its credentials are in no plain object',
+      { credentials: () => untyped<Record<string, string>>(new Headers({ authorization: CARD })) },
+      charge,
+    ],
+    ['a header would end its line', {}, { ...charge, headers: { reference: `${CARD}\r\nx: y` } }],
+    ['a header has no name', {}, { ...charge, headers: { [`a ${CARD}`]: 'x' } }],
+    ['its address climbs out of its provider’s', {}, { ...charge, url: '/charges/../../admin' }],
+    [
+      'its address has a password',
+      { url: untyped<string>() },
+      { ...charge, url: `http://shop:${CARD}@127.0.0.1/charges` },
+    ],
+    ['its form has what is no text', {}, { url: '/charges', form: { amount: untyped<string>() } }],
+    ['its body is neither text nor bytes', {}, { url: '/charges', body: untyped<string>(17) }],
   ])('because %s says so, and holds nothing of it', async (_why, access, request) => {
-    const { at, http, seen } = await attemptAt((response) => answer(response, 201, {}), { access });
+    const { at, http, seen } = await attemptAt((response) => answer(response, 201, {}), {
+      access: (url) => ({ url: `${url}/v1`, ...access }),
+    });
 
     const outcome = await http.send(request, asCharge);
 
@@ -478,6 +519,18 @@ describe('a provider', () => {
     expect(made).toThrow(expect.objectContaining({ code: 'DEFINITION_INVALID' }));
     expect(made).not.toThrow(/4242/);
   });
+});
+
+test('a sender that is closed sends nothing any more, neither a charge nor a question', async () => {
+  const { at, http, sender, sending } = await attemptAt((response) => answer(response, 200, { id: 'ch_1' }));
+  await sender.close();
+
+  const outcome = await http.send(charge, asCharge);
+  const finding = await sender.lookUp(sending).ask({ url: '/charges/ch_1' }, () => expect.unreachable());
+
+  expect(outcome).toMatchObject({ type: 'not-applied', sent: false });
+  expect(finding).toMatchObject({ type: 'inconclusive' });
+  expect(at.requests).toHaveLength(0);
 });
 
 describe('a sender with connections of the host', () => {

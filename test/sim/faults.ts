@@ -48,10 +48,28 @@ export const faults = [
   'decision',
 ] as const;
 
+/** What befalls our own house: its database, the wakes between its processes, and those. */
+export const faultsOfTheHouse = faults.slice(0, faults.indexOf('request-lost'));
+
+/** What companies that are reached by `http` do, and the way to them. */
+export const faultsOfContracts = [
+  'no-connection',
+  'slow-connection',
+  'rate-limited',
+  'locked-out',
+  'gateway-error',
+  'refused-early',
+  'too-late',
+  'server-error',
+  'accepted',
+  'unreadable',
+  'key-taken',
+] as const;
+
 /** What is at fault itself: processes whose definitions are broken, until they are repaired. */
 export const faultsOfDefinitions = ['broken-definition'] as const;
 
-export type Fault = (typeof faults)[number] | (typeof faultsOfDefinitions)[number];
+export type Fault = (typeof faults)[number] | (typeof faultsOfContracts)[number] | (typeof faultsOfDefinitions)[number];
 
 /** Nothing befalls the database, the processes or the network by itself. */
 export const calm = Object.fromEntries(faults.map((fault) => [fault, 0]));

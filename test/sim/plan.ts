@@ -6,7 +6,9 @@
  */
 
 import { type Chance, seeded } from './chance.ts';
-import { calm, type Fault, faults } from './faults.ts';
+import { contracted } from './contract-plan.ts';
+import type { ByHttp } from './contracts.ts';
+import { calm, type Fault, faults, faultsOfContracts } from './faults.ts';
 import { wordy } from './wordy-plan.ts';
 import { composed } from './composed-plan.ts';
 import { later } from './later-plan.ts';
@@ -41,6 +43,20 @@ export interface Promised {
   readonly showsRefusals: boolean;
   /** Whether it names its records. */
   readonly namesRecords: boolean;
+  /** Requests to it go by `http`, under a contract; null: by a client of its own, and the definition says it all. */
+  readonly http: ByHttp | null;
+}
+
+/** How a process treats the company behind `http`. */
+export interface Care {
+  readonly breaker: {
+    readonly withinMs: number;
+    readonly ends: number;
+    readonly share: number;
+    readonly pauseMs: number;
+    readonly maxPauseMs: number;
+  };
+  readonly retryBudget: { readonly retries: number; readonly perMs: number };
 }
 
 /** One operation that somebody wants: what is submitted, when, and as which tenant. */
@@ -64,6 +80,8 @@ export interface Plan {
   readonly promised: readonly Promised[];
   readonly wanted: readonly Wanted[];
   readonly sagas: SagasPlan;
+  /** Null: nothing goes by `http`. */
+  readonly care: Care | null;
   /** How many events happen before everything is healed. */
   readonly events: number;
   /** The longest a call to the database takes each way while nothing is wrong. */
@@ -83,7 +101,7 @@ export const SAGAS_EACH = 8;
 /** Draws the plan of a seed. The same seed gives the same plan. */
 export function planOf(seed: number, cast: Cast = 'all'): Plan {
   const plan = planOfAll(seed);
-  return composed(wordy(later(cast === 'all' ? plan : sagasOnly(plan), promisedBy)));
+  return contracted(composed(wordy(later(cast === 'all' ? plan : sagasOnly(plan), promisedBy))));
 }
 
 function sagasOnly(plan: Plan): Plan {
@@ -96,11 +114,11 @@ function planOfAll(seed: number): Plan {
   const sagas = sagasOf(seed, promisedBy);
   const alone = drawn(seed, chance);
   const concurrency = sagas.concurrency ?? alone.concurrency;
-  const plan = { ...alone, sagas, concurrency, rates: { ...alone.rates, ...sagas.rates } };
+  const plan = { ...alone, sagas, care: null, concurrency, rates: { ...alone.rates, ...sagas.rates } };
   return chance.is(STORIES) ? chance.oneOf(stories)(plan) : plan;
 }
 
-function drawn(seed: number, chance: Chance): Omit<Plan, 'sagas'> {
+function drawn(seed: number, chance: Chance): Omit<Plan, 'sagas' | 'care'> {
   const workers = chance.oneOf([1, 1, 2, 2, 2, 3, 4]);
   const everyMs = chance.oneOf([2_000, 5_000, 10_000]);
   const promised = [promisedBy('first', chance), ...(chance.is(0.5) ? [promisedBy('second', chance)] : [])];
@@ -254,7 +272,8 @@ function ratesOf(chance: Chance): Readonly<Record<Fault, number>> {
     return [fault, chance.is(0.5) ? chance.logBetween(from, to) : 0];
   });
   // The names come from the list itself.
-  return { ...Object.fromEntries(drawn), 'broken-definition': 0 } as Record<Fault, number>;
+  const none = Object.fromEntries(faultsOfContracts.map((fault) => [fault, 0]));
+  return { ...Object.fromEntries(drawn), ...none, 'broken-definition': 0 } as Record<Fault, number>;
 }
 
 /** What the provider of this name promises. */
@@ -285,5 +304,6 @@ export function promisedBy(name: string, chance: Chance): Promised {
     honoursAbort: chance.is(0.5),
     showsRefusals: chance.is(0.5),
     namesRecords: chance.is(0.7),
+    http: null,
   };
 }

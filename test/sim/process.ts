@@ -13,15 +13,19 @@ import type { Random } from '../../src/ports/random.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { BEGINS_AT, type Course } from './course.ts';
 import type { Database } from './database.ts';
+import { COMPANY, type Version, versions } from './contracts.ts';
 import type { Provider } from './provider.ts';
+import type { Care } from './plan.ts';
 import type { BrokenAt } from './saga-plan.ts';
 import { type Definitions, definitionsFor } from './shop.ts';
+import { type Companies, senderOf } from './way-out.ts';
 import type { Wire } from './wire.ts';
 
 export interface Surroundings {
   readonly database: Database;
   readonly wire: Wire;
   readonly provider: Provider;
+  readonly companies: Companies;
 }
 
 /** Clocks of healthy machines differ by so much in their speed. */
@@ -34,6 +38,8 @@ export class Process {
   /** As its orchestrator has it. */
   readonly store: Store;
   readonly orchestrator: Orchestrator<false>;
+  /** By which its definitions describe what goes by `http`. */
+  readonly contractVersion: Version;
   /** Lines of the level that must never be written. */
   readonly errors: string[] = [];
   state: 'running' | 'frozen' | 'dead' = 'running';
@@ -41,6 +47,7 @@ export class Process {
   /** It was given definitions that are at fault, until everything is repaired. */
   readonly #isBroken: boolean;
   #asleep = false;
+  readonly #companies: Companies;
   readonly #bornAt: number;
   readonly #rate: number;
   #wallOffset: number;
@@ -49,7 +56,7 @@ export class Process {
   readonly #backlog: (() => void)[] = [];
   readonly #armed = new Set<object>();
 
-  constructor(name: string, course: Course, { database, wire, provider }: Surroundings) {
+  constructor(name: string, course: Course, { database, wire, provider, companies }: Surroundings) {
     const { chance, plan, agenda } = course;
     this.name = name;
     this.course = course;
@@ -57,8 +64,11 @@ export class Process {
     this.#rate = 1 + chance.between(-DRIFT_MAX, DRIFT_MAX);
     this.#wallOffset = chance.is(0.3) ? chance.between(-1_200_000, 1_200_000) : 0;
     this.#isBroken = course.strikes('broken-definition');
+    this.#companies = companies;
+    this.contractVersion = plan.care !== null && chance.is(0.3) ? versions[1] : versions[0];
     this.definitions = definitionsFor(this, provider);
     this.store = database.connect(this);
+    const clock = this.#clock();
     this.orchestrator = createOrchestrator({
       store: this.store,
       definitions: [...this.definitions.values()],
@@ -67,7 +77,8 @@ export class Process {
       heartbeat: { every: plan.heartbeat.everyMs, timeout: plan.heartbeat.timeoutMs },
       verifyAfterFailover: plan.verifyAfterFailoverMs,
       logger: this.#logger(),
-      clock: this.#clock(),
+      clock,
+      ...(plan.care === null ? {} : { providers: careIn(plan.care), sender: senderOf(this, clock, companies) }),
       random: this.#random(),
       waker: wire.wakerOf(this),
     });
@@ -126,7 +137,8 @@ export class Process {
     if (this.#backlog.length === 0) return;
     this.course.agenda.after(0, () => {
       if (this.state !== 'running') return;
-      this.#backlog.shift()?.();
+      const next = this.#backlog.shift();
+      if (next !== undefined) this.#happens(next);
       this.#catchUp();
     });
   }
@@ -136,7 +148,12 @@ export class Process {
     if (this.state === 'dead') return;
     // What came before it is seen before it.
     if (this.state === 'frozen' || this.#backlog.length > 0) this.#backlog.push(fn);
-    else fn();
+    else this.#happens(fn);
+  }
+
+  #happens(fn: () => void): void {
+    this.#companies.watch.http.looksAt(this);
+    fn();
   }
 
   #clock(): Clock {
@@ -192,3 +209,9 @@ export class Process {
 }
 
 const EPSILON_MS = 0.001;
+
+function careIn({ breaker, retryBudget }: Care) {
+  const { withinMs: within, pauseMs: pause, maxPauseMs: maxPause, ends, share } = breaker;
+  const { retries, perMs: per } = retryBudget;
+  return { [COMPANY]: { breaker: { within, pause, maxPause, ends, share }, retryBudget: { retries, per } } };
+}

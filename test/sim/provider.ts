@@ -32,9 +32,17 @@ export interface Effect {
   readonly amount: bigint;
 }
 
+/** What it says again to whoever comes under a key that it knows. */
+export type Answer =
+  | { readonly type: 'effect'; readonly effect: Effect }
+  | { readonly type: 'refusal'; readonly code: string }
+  /** Of those by `http`: an error of the server, and that the key was used for something else. */
+  | { readonly type: 'error' }
+  | { readonly type: 'taken' };
+
 interface Remembered {
   readonly firstAt: number;
-  readonly answer: { readonly effect: Effect } | { readonly refusal: string };
+  readonly answer: Answer;
 }
 
 /** A request that has been sent and has not arrived yet. */
@@ -43,6 +51,8 @@ interface UnderWay {
   readonly promised: Promised;
   readonly idempotencyKey: string;
   readonly arrivesAt: number;
+  /** From then on it is refused, whenever it arrives; null: at no time. */
+  readonly lapsesAt: number | null;
 }
 
 /** What an order is called everywhere in the simulator: two tenants may have orders of one name. */
@@ -74,9 +84,10 @@ export class Provider {
   /** Whether a request about it can still take effect: not one whose key is given the answer that it was given before. */
   isUnderWay(subject: string): boolean {
     return [...this.#underWay].some(
-      (request) =>
-        request.subject === subject &&
-        this.#answerTo(request.promised, request.idempotencyKey, request.arrivesAt) === null,
+      ({ subject: of, promised, idempotencyKey, arrivesAt, lapsesAt }) =>
+        of === subject &&
+        (lapsesAt === null || arrivesAt < lapsesAt) &&
+        this.answerTo(promised, idempotencyKey, arrivesAt) === null,
     );
   }
 
@@ -90,8 +101,7 @@ export class Provider {
     const subject = subjectOf(promised.action, input);
     this.#watch.sends(process, promised, { input, idempotencyKey, attempt });
     course.tell(process.name, `sends ${subject}, attempt ${attempt}`);
-    const firstCallAt = this.#firstCallAt.get(subject) ?? agenda.now;
-    this.#firstCallAt.set(subject, firstCallAt);
+    const firstCallAt = this.firstCallAt(subject);
 
     return new Promise((resolve, reject) => {
       let isGivenUp = false;
@@ -110,11 +120,8 @@ export class Provider {
         if (chance.is(0.5)) fails(chance.between(0, promised.timeoutMs), 'socket hang up');
         return;
       }
-      const travelMs = this.#travelMs(promised, firstCallAt);
-      const request: UnderWay = { subject, promised, idempotencyKey, arrivesAt: agenda.now + travelMs };
-      this.#underWay.add(request);
-      agenda.after(travelMs, () => {
-        this.#underWay.delete(request);
+      const travelMs = this.travelMs(promised, firstCallAt);
+      this.arrives({ subject, promised, idempotencyKey, lapsesAt: null }, travelMs, () => {
         const answer = this.#receive(promised, subject, input, idempotencyKey);
         if (course.strikes('error-after-effect')) return fails(chance.between(0, 50), 'HTTP 500');
         if (course.strikes('reply-lost')) {
@@ -157,15 +164,41 @@ export class Provider {
       }
       agenda.after(chance.between(0, 200), () => {
         if (course.strikes('lookup-inconclusive')) return answers(inconclusive('still being processed'));
-        const seen = this.ledger.filter(
-          (effect) => effect.idempotencyKey === idempotencyKey && effect.visibleAt <= agenda.now,
-        );
-        const [first, ...more] = seen.map((effect) => this.#told(promised, effect));
+        const [first, ...more] = this.shown(idempotencyKey).map((effect) => this.#told(promised, effect));
         if (first !== undefined) return answers(found(first, ...more));
-        const refusal = this.#refusals.get(idempotencyKey);
-        if (refusal !== undefined) return answers(found<Charged, string>(failed(refusal)));
+        const refusal = this.refusalOf(idempotencyKey);
+        if (refusal !== null) return answers(found<Charged, string>(failed(refusal)));
         answers(absent());
       });
+    });
+  }
+
+  /** The records under a key that are visible by now. */
+  shown(idempotencyKey: string): readonly Effect[] {
+    const { now } = this.#course.agenda;
+    return this.ledger.filter((effect) => effect.idempotencyKey === idempotencyKey && effect.visibleAt <= now);
+  }
+
+  /** As it stands in the books. */
+  refusalOf(idempotencyKey: string): string | null {
+    return this.#refusals.get(idempotencyKey) ?? null;
+  }
+
+  /** When something about it was sent for the first time, which may be now. */
+  firstCallAt(subject: string): number {
+    const at = this.#firstCallAt.get(subject) ?? this.#course.agenda.now;
+    this.#firstCallAt.set(subject, at);
+    return at;
+  }
+
+  /** Until it arrives it can take effect. */
+  arrives(request: Omit<UnderWay, 'arrivesAt'>, travelMs: number, received: () => void): void {
+    const { agenda } = this.#course;
+    const underWay: UnderWay = { ...request, arrivesAt: agenda.now + travelMs };
+    this.#underWay.add(underWay);
+    agenda.after(travelMs, () => {
+      this.#underWay.delete(underWay);
+      received();
     });
   }
 
@@ -173,10 +206,15 @@ export class Provider {
    * How long a request travels. What comes later than its client waits stays within what the provider promises about
    * that: its limit of arrival, or else its memory of the key; where it promises nothing, any time.
    */
-  #travelMs(promised: Promised, firstCallAt: number): number {
+  travelMs(promised: Promised, firstCallAt: number): number {
+    const { chance } = this.#course;
+    if (!this.#course.strikes('late-arrival')) return chance.between(0, Math.min(100, promised.timeoutMs));
+    return this.lateMs(promised, firstCallAt);
+  }
+
+  /** Late, and within what is promised. */
+  lateMs({ lookup, keyRetentionMs, timeoutMs }: Promised, firstCallAt: number): number {
     const { chance, agenda } = this.#course;
-    const { lookup, keyRetentionMs, timeoutMs } = promised;
-    if (!this.#course.strikes('late-arrival')) return chance.between(0, Math.min(100, timeoutMs));
     const latestMs = (() => {
       if (lookup !== null && lookup.arrivalLimitMs !== null) return timeoutMs + lookup.arrivalLimitMs;
       if (keyRetentionMs === null) return 300_000;
@@ -190,37 +228,47 @@ export class Provider {
     const { agenda } = course;
     if (course.strikes('not-applied')) return notApplied('HTTP 429');
     if (course.strikes('busy')) return unknown('HTTP 409: a request with this key is being processed');
-    const answer = this.#answerTo(promised, idempotencyKey, agenda.now);
+    const answer = this.answerTo(promised, idempotencyKey, agenda.now);
     const knows = answer !== null;
-    if (knows) {
-      if (!('effect' in answer)) return failed(answer.refusal);
+    if (answer?.type === 'refusal') return failed(answer.code);
+    if (answer?.type === 'effect') {
       if (!course.strikes('executes-twice')) return this.#told(promised, answer.effect);
       this.liedAbout.add(subject);
     } else if (course.strikes('executes-twice')) {
       this.liedAbout.add(subject);
-      this.#charge(promised, subject, input, idempotencyKey);
+      this.charge(promised, subject, input, idempotencyKey);
     }
     if (!knows && course.strikes('refused')) {
       // Who keeps no refusal in its books does not know one by its key either: the next request is decided anew.
       if (promised.showsRefusals) {
-        this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { refusal: 'card_declined' } });
-        this.#refusals.set(idempotencyKey, 'card_declined');
+        this.remember(idempotencyKey, { type: 'refusal', code: 'card_declined' });
+        this.writeRefusal(idempotencyKey, 'card_declined');
       }
       return failed('card_declined');
     }
-    const effect = this.#charge(promised, subject, input, idempotencyKey);
-    if (!knows) this.#memory.set(idempotencyKey, { firstAt: agenda.now, answer: { effect } });
+    const effect = this.charge(promised, subject, input, idempotencyKey);
+    if (!knows) this.remember(idempotencyKey, { type: 'effect', effect });
     return this.#told(promised, effect);
   }
 
+  /** What is answered under a key from now on, for as long as it is known. */
+  remember(idempotencyKey: string, answer: Answer): void {
+    this.#memory.set(idempotencyKey, { firstAt: this.#course.agenda.now, answer });
+  }
+
+  /** Into the books, where look-ups show it. */
+  writeRefusal(idempotencyKey: string, code: string): void {
+    this.#refusals.set(idempotencyKey, code);
+  }
+
   /** What was answered for a key that it still knows then, or null. */
-  #answerTo({ keyRetentionMs }: Promised, idempotencyKey: string, at: number): Remembered['answer'] | null {
+  answerTo({ keyRetentionMs }: Promised, idempotencyKey: string, at: number): Answer | null {
     const remembered = this.#memory.get(idempotencyKey);
     const knows = keyRetentionMs !== null && remembered !== undefined && at < remembered.firstAt + keyRetentionMs;
     return knows ? remembered.answer : null;
   }
 
-  #charge(promised: Promised, subject: string, input: Order, idempotencyKey: string): Effect {
+  charge(promised: Promised, subject: string, input: Order, idempotencyKey: string): Effect {
     const course = this.#course;
     const { agenda, chance } = course;
     const { lookup } = promised;

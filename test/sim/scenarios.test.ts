@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { type Fault, faults } from './faults.ts';
+import { type Fault, faults, faultsOfContracts } from './faults.ts';
 import { type Plan, planOf, type Promised } from './plan.ts';
 import { noSagas } from './saga-plan.ts';
 import { playPlan } from './schedule.ts';
@@ -34,11 +34,12 @@ async function played({ rates, promised = {}, plan = {}, meets }: Story) {
   const wrong: string[] = [];
   for (let seed = 3_000_001; seed <= 3_000_050; seed += 1) {
     const drawn = planOf(seed);
-    const quiet = Object.fromEntries(faults.map((fault) => [fault, 0])) as Record<Fault, number>;
+    const all = [...faults, ...faultsOfContracts];
+    const quiet = Object.fromEntries(all.map((fault) => [fault, 0])) as Record<Fault, number>;
     const { violation } = await playPlan(
       {
-        ...{ ...drawn, sagas: noSagas, keeps: null, latencyMs: 1, ...plan },
-        promised: drawn.promised.map((one) => ({ ...one, ...promised })),
+        ...{ ...drawn, sagas: noSagas, care: null, keeps: null, latencyMs: 1, ...plan },
+        promised: drawn.promised.map((one) => ({ ...one, http: null, ...promised })),
         rates: { ...quiet, ...rates },
       },
       tally,

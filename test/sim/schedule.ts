@@ -17,6 +17,7 @@ import { Fleet } from './fleet.ts';
 import { Persons } from './persons.ts';
 import { type Cast, type Plan, planOf, type Promised } from './plan.ts';
 import { Provider, subjectOf } from './provider.ts';
+import { Replies } from './replies.ts';
 import { inverseOf, type SagaShape, shapesIn, SHARED, sharedActionOf, stepsIn } from './saga-plan.ts';
 import { sharedBookingOf } from './saga-shop.ts';
 import { childrenOf, holdersOf, joinedBy, labelOf, meetsOther } from './saga-watch.ts';
@@ -61,8 +62,10 @@ function staged(course: Course) {
   const watch = new Watch(course);
   const database = new Database(course, watch);
   const provider = new Provider(course, watch);
-  watch.observe(database, provider);
-  const fleet = new Fleet(course, { database, provider, wire: new Wire(course) });
+  const replies = new Replies(course, provider);
+  watch.observe(database, provider, replies);
+  const companies = { provider, replies, watch };
+  const fleet = new Fleet(course, { database, provider, companies, wire: new Wire(course) });
   const anybody = () => fleet.anybody();
   const callers = wishesOf(course.plan, watch).map((wish) => new Caller(course, wish, anybody, watch));
   const persons = new Persons(course, database, provider, anybody);
@@ -265,7 +268,8 @@ function isSettledAll({ database }: Stage): boolean {
 }
 
 /** By the plan: a take-over, the longest look-ups, every attempt with its pause, and the sweeps between them. */
-function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number {
+function quietWithin(plan: Plan): number {
+  const { heartbeat, sweepEveryMs, promised, sagas } = plan;
   const takes = ({ timeoutMs, sendWithinMs, attempts, lookup }: Promised) =>
     (attempts + 2) * (timeoutMs + sendWithinMs + 30_000 + sweepEveryMs) + 3 * (lookup?.giveUpAfterMs ?? 0);
   // One step of a saga after the other, and then what takes them back.
@@ -273,8 +277,21 @@ function quietWithin({ heartbeat, sweepEveryMs, promised, sagas }: Plan): number
   const steps = Math.max(0, ...sagas.shapes.map((shape) => 2 * stepsOfAll(shape)));
   const longest = Math.max(...promised.map(takes), steps * Math.max(0, ...sagas.promised.map(takes)));
   const pausesMs = sagas.brokenAt === null ? 0 : FAULT_PAUSES_MS;
-  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000 + pausesMs;
+  return 2 * (heartbeat.timeoutMs + 2 * sweepEveryMs + longest) + 120_000 + pausesMs + illMs(plan, steps);
 }
+
+/** While a company stays ill one attempt goes out to it after the other, each after the longest pause. */
+function illMs(
+  { care, keeps, wanted, promised, sagas }: Pick<Plan, 'care' | 'keeps' | 'wanted' | 'promised' | 'sagas'>,
+  steps: number,
+) {
+  if (care === null || keeps !== 'a black-holed provider') return 0;
+  const attempts = (wanted.length + sagas.wanted.length * steps) * (ATTEMPTS_MAX + 1);
+  const timeoutMs = Math.max(...[...promised, ...sagas.promised].map((one) => one.timeoutMs));
+  return attempts * (care.breaker.maxPauseMs + timeoutMs);
+}
+
+const ATTEMPTS_MAX = 5;
 
 /** A definition that was at fault for as long as faults strike is tried again within this. */
 const FAULT_PAUSES_MS = 1_000_000;

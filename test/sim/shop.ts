@@ -5,8 +5,10 @@
 
 import { type Finding, type Outcome } from '../../src/domain/outcome.ts';
 import { typed, operation, type Saga } from '../../src/index.ts';
-import type { Operation } from '../../src/define/operation.ts';
+import type { AttemptContext, LookupContext, Operation } from '../../src/define/operation.ts';
 import type { Schema } from '../../src/define/schema.ts';
+import { type ByHttp, COMPANY, contractOf } from './contracts.ts';
+import { executeByHttp, findByHttp } from './http-shop.ts';
 import type { Promised } from './plan.ts';
 import type { Process } from './process.ts';
 import type { Provider } from './provider.ts';
@@ -59,33 +61,59 @@ export function definitionsFor(process: Process, provider: Provider): Definition
 }
 
 function definitionOf(promised: Promised, process: Process, provider: Provider, inverse: Operation | null): Operation {
-  const { lookup } = promised;
   const soundly = (given: Parameters<typeof undoing>[0]) => {
     if (process.isBrokenAt('an inverse')) throw new Error('an inverse is broken');
     return undoing(given);
   };
-  const defined = operation(promised.action, {
+  const common = {
     input: typed<Order>(),
     output: charged,
-    key: ({ input }) => input.order,
-    execute: (attempt): Promise<Outcome<Charged, string>> => provider.execute(process, promised, attempt),
-    keyRetention: promised.keyRetentionMs ?? 'none',
+    key: ({ input }: { readonly input: Order }) => input.order,
+    timeout: promised.timeoutMs,
+    sendWithin: promised.sendWithinMs,
+    ...(sharedActions.includes(promised.action) ? { shared: true } : {}),
+    ...(inverse === null ? {} : { compensate: { operation: inverse, input: soundly } }),
+  };
+  const defined =
+    promised.http === null
+      ? operation(promised.action, { ...common, ...byItself(promised, process, provider) })
+      : operation(promised.action, { ...common, ...byHttp(promised, promised.http, process) });
+  // What the simulator submits with it is what it takes; the static types have done their part above.
+  return defined as unknown as Operation;
+}
+
+/** By a client of its own: the definition says what is known of its provider. */
+function byItself(promised: Promised, process: Process, provider: Provider) {
+  const { lookup } = promised;
+  return {
+    execute: (attempt: AttemptContext<Order>): Promise<Outcome<Charged, string>> =>
+      provider.execute(process, promised, attempt),
+    keyRetention: promised.keyRetentionMs ?? ('none' as const),
     lookup:
       lookup === null
-        ? 'none'
+        ? ('none' as const)
         : {
             visibleWithin: lookup.visibleWithinMs,
             ...(lookup.arrivalLimitMs === null ? {} : { arrivalLimit: lookup.arrivalLimitMs }),
             every: lookup.everyMs,
             giveUpAfter: lookup.giveUpAfterMs,
-            find: (asked): Promise<Finding<Charged, string>> => provider.find(process, promised, asked),
+            find: (asked: LookupContext<Order>): Promise<Finding<Charged, string>> =>
+              provider.find(process, promised, asked),
           },
-    timeout: promised.timeoutMs,
-    sendWithin: promised.sendWithinMs,
     retry: { attempts: promised.attempts, delay: promised.pauseMs },
-    ...(sharedActions.includes(promised.action) ? { shared: true } : {}),
-    ...(inverse === null ? {} : { compensate: { operation: inverse, input: soundly } }),
-  });
-  // What the simulator submits with it is what it takes; the static types have done their part above.
-  return defined as unknown as Operation;
+  };
+}
+
+/** By `http`: the contract says it. */
+function byHttp(promised: Promised, http: ByHttp, { contractVersion }: Process) {
+  const { action, lookup } = promised;
+  return {
+    execute: executeByHttp(action),
+    contract: contractOf(promised, http, contractVersion),
+    ...(lookup === null
+      ? {}
+      : { lookup: { every: lookup.everyMs, giveUpAfter: lookup.giveUpAfterMs, find: findByHttp(action) } }),
+    retry: { attempts: promised.attempts, delay: promised.pauseMs, maxDelay: http.maxPauseMs },
+    provider: COMPANY,
+  };
 }

@@ -56,7 +56,10 @@ describe('the simulator', () => {
   );
 
   test('runs the orchestrator as it is made for everybody', () => {
-    const makers = imports.filter(({ from }) => /orchestrator/.test(from) && !from.startsWith('./'));
+    // Rows are read as they were stored, which makes nothing.
+    const makers = imports.filter(
+      ({ from }) => /orchestrator/.test(from) && !from.startsWith('./') && !from.endsWith('/orchestrator/snapshot.ts'),
+    );
 
     const values = makers.filter(({ isType }) => !isType).map(({ file, from }) => `${file}: ${from}`);
 

@@ -127,7 +127,53 @@ const ofSagas = [
   'saga: fail-over: an ending lost',
 ] as const;
 
-export const situations: readonly string[] = [...arrowsOfChart(), ...verbs.flatMap(lostOf), ...rare, ...ofSagas];
+/** How companies that are reached by `http` answer, and what comes of it. */
+const byHttp = [
+  'http: too many, and a pause asked for',
+  'http: down before it looked at anything',
+  'http: locked out',
+  'http: refused early',
+  'http: too late for its key',
+  'http: an earlier request is running',
+  'http: the key was used for something else',
+  'http: a stored error given again',
+  'http: a refusal given again',
+  'http: a refusal released the key',
+  'http: an error released the key',
+  'http: gone on with',
+  'http: done before, and named',
+  'http: accepted',
+  'http: accepted, and decided later',
+  'http: a success that cannot be read',
+  'http: waited for as long as was asked',
+  'http: waited, being locked out',
+  'http: the retry budget was waited for',
+  'http: sent again unasked after silence',
+  'http: sent again unasked after a reply',
+  'http: sent again unasked after an error',
+  'http: not to be sent unasked, and looked up',
+  'http: not to be sent unasked, and nobody to ask',
+  'http: a success that cannot be read, and looked up',
+  'http: a refusal for its key settled an earlier doubt',
+  'http: a refusal for its request left an earlier doubt',
+  'http: done before, and read',
+  'http: done before, and not to be read',
+  'http: the gate was shut by its send-by',
+  'http: not connected, and not sent',
+  'http: done twice, since an error that nobody heard of had released the key',
+  'breaker: closed -> open',
+  'breaker: open -> half-open',
+  'breaker: half-open -> open',
+  'breaker: half-open -> closed',
+] as const;
+
+export const situations: readonly string[] = [
+  ...arrowsOfChart(),
+  ...verbs.flatMap(lostOf),
+  ...rare,
+  ...ofSagas,
+  ...byHttp,
+];
 
 /** What is not played yet, so that nobody takes its absence for success. */
 export const notYet: readonly string[] = [

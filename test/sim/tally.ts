@@ -3,7 +3,7 @@
  * no schedule ever reached has not been tried: every one is listed from the start, with 0.
  */
 
-import { type Fault, faults, faultsOfDefinitions } from './faults.ts';
+import { type Fault, faults, faultsOfContracts, faultsOfDefinitions } from './faults.ts';
 import { situations } from './situations.ts';
 
 export interface Counts {
@@ -12,7 +12,9 @@ export interface Counts {
 }
 
 export class Tally {
-  readonly #faults = new Map<string, number>([...faults, ...faultsOfDefinitions].map((fault) => [fault, 0]));
+  readonly #faults = new Map<string, number>(
+    [...faults, ...faultsOfContracts, ...faultsOfDefinitions].map((fault) => [fault, 0]),
+  );
   readonly #sometimes = new Map<string, number>(situations.map((situation) => [situation, 0]));
 
   struck(fault: Fault): void {

@@ -17,6 +17,8 @@ import type { Promised } from './plan.ts';
 import { DRIFT_MAX, type Process } from './process.ts';
 import { type Effect, outputOf, type Provider, subjectOf } from './provider.ts';
 import { isSharedBooking, OTHER_AMOUNT } from './saga-shop.ts';
+import { HttpWatch } from './http-watch.ts';
+import type { Replies } from './replies.ts';
 import { SagaWatch } from './saga-watch.ts';
 import type { Order } from './shop.ts';
 import type { Verb } from './verbs.ts';
@@ -47,6 +49,11 @@ export class Watch {
   readonly #sagas: SagaWatch;
   #database: Database | null = null;
   #provider: Provider | null = null;
+  #replies: Replies | null = null;
+  /** What goes by `http` has a judge of its own. */
+  readonly http: HttpWatch;
+  /** Those that do, by action. */
+  readonly #byHttp: ReadonlyMap<string, Promised>;
   /** The rows as they were before the verb that is being carried out. */
   #before = new Map<string, Kept>();
   #recordsBefore = new Map<string, number>();
@@ -67,11 +74,20 @@ export class Watch {
   constructor(course: Course) {
     this.#course = course;
     this.#sagas = new SagaWatch(course);
+    const { promised, sagas } = course.plan;
+    const byHttp = [...promised, ...sagas.promised].filter(({ http }) => http !== null);
+    this.#byHttp = new Map(byHttp.map((one) => [one.action, one]));
+    this.http = new HttpWatch(course, {
+      rowOf: (subject, idempotencyKey) => this.#rowOf(subject, idempotencyKey),
+      recordsOf: (row) => this.#data.rows.records.get(keyOf(row)) ?? [],
+      isLost: () => this.#failovers > 0,
+    });
   }
 
-  observe(database: Database, provider: Provider): void {
+  observe(database: Database, provider: Provider, replies: Replies): void {
     this.#database = database;
     this.#provider = provider;
+    this.#replies = replies;
     this.#sagas.observe(database, provider);
   }
 
@@ -269,6 +285,9 @@ export class Watch {
     if (row.reason === 'two-effects') tally.met('two effects, and a person was told');
     if (before !== null) this.#noteArrows(turn, before, row);
     for (const { kind, body } of turn.records) this.#noteRecord(kind, body, turn.contradicted);
+    const promised = this.#byHttp.get(row.action);
+    const all = this.#data.rows.records.get(name) ?? [];
+    if (promised !== undefined) this.http.note({ promised, row, records: turn.records, all });
     for (const { kind, body } of turn.records)
       if (kind === 'verdict') this.#checkVerdict(subjectOfRow(row), before, body);
     if (turn.records.some(({ kind }) => kind === 'verdict') && row.state === 'pending') {
@@ -467,8 +486,29 @@ export class Watch {
     if (this.#books.liedAbout.has(subject)) return;
     const row = this.#rowOf(subject, idempotencyKey);
     const effects = row === null ? this.#books.effectsOf(subject) : this.#effectsOf(subject, row);
+    if (row !== null && effects.length > 1 && this.#isReleased(row, effects)) {
+      this.#course.tally.met('http: done twice, since an error that nobody heard of had released the key');
+      this.#books.liedAbout.add(subject);
+      return;
+    }
     if (effects.length > 1) this.#wrong('I1', `${subject} is charged ${effects.length} times`);
     if (row?.state === 'failed') this.#wrong('G5', `${subject} is charged, and had failed`);
+  }
+
+  /**
+   * Who answers with an error, forgets the key over it and has done it all the same keeps no promise that a key is worth
+   * anything for; that has to be known to be heeded. Once the error is in the history, nothing is sent unasked.
+   */
+  #isReleased(row: Kept, effects: readonly Effect[]): boolean {
+    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
+    return effects.some(({ reference }) => {
+      const released = this.#replies?.released.get(reference);
+      if (released === undefined) return false;
+      const heardAt = records.findIndex(
+        ({ kind, attempt, body }) => kind === 'end' && attempt === released.attempt && statusIn(body) === 500,
+      );
+      return heardAt === -1 || !records.slice(heardAt).some(({ kind }) => kind === 'start');
+    });
   }
 
   /**
@@ -637,6 +677,12 @@ function isTakenBackAtWord(turn: Turn | null): boolean {
 
 interface Accepted {
   readonly accepted?: boolean;
+}
+
+/** Of the reply that ended an attempt. */
+function statusIn(body: unknown): number | undefined {
+  // Bodies are objects of the orchestrator's making.
+  return (body as { readonly reply?: { readonly status?: number } }).reply?.status;
 }
 
 /** A record that says how an attempt ended. */

@@ -27,7 +27,10 @@ export interface AttemptContext<Input> {
    * be sent after that: give it to the client, and switch the client's own retries off.
    */
   readonly abortSignal: AbortSignal;
-  /** Sends it once, under its key, and tells by evidence what came of it. */
+  /**
+   * Sends it once and tells by evidence what came of it. Everything of an attempt goes by it, or nothing does: what else is
+   * sent beside it, it cannot see.
+   */
   readonly http: AttemptHttp;
 }
 

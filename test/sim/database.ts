@@ -178,6 +178,8 @@ export class Database {
       }
       const losesReply = loses('lost-reply');
       const work = () => {
+        // A store that is in the process itself has ended with it, however slow it was.
+        if (plan.exclusive && !process.isAlive) return;
         if (!this.#arrives(request)) return doubt('the server went down before', patienceMs);
         const answer = this.#carryOut(process, verb, args);
         if (losesReply) {

@@ -40,6 +40,8 @@ export class HttpWatch {
   /** By attempt, the pause that the company asked for. */
   readonly #asked = new Map<string, number>();
   readonly #lockedOut = new Set<string>();
+  /** What somebody has to hear of. */
+  readonly #alarming = new Set<'locked-out' | 'key-conflict'>();
   readonly #breakers = new Map<Process, Breaker>();
   /** When each process sent something again, by its own steady clock as far as that goes. */
   readonly #again = new Map<Process, number[]>();
@@ -151,8 +153,17 @@ export class HttpWatch {
     this.#course.tally.met(isLockedOut ? 'http: waited, being locked out' : 'http: waited for as long as was asked');
   }
 
+  /** Whether a line of the log is an alarm, and some company has given cause for it. */
+  isCalledFor(alarm: unknown): boolean {
+    const isSo = (alarm === 'locked-out' || alarm === 'key-conflict') && this.#alarming.has(alarm);
+    if (isSo) this.#course.tally.met(`http: an alarm, ${alarm}`);
+    return isSo;
+  }
+
   /** A process that waits for it is shown this. */
   told({ idempotencyKey, attempt }: Request, { status, headers }: Reply): void {
+    if (status === 401) this.#alarming.add('locked-out');
+    if (status === 422) this.#alarming.add('key-conflict');
     const name = `${idempotencyKey} ${attempt}`;
     if (status === 401) this.#lockedOut.add(name);
     const asked = headers['retry-after'];

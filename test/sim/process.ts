@@ -199,7 +199,8 @@ export class Process {
         this.course.tell(this.name, `warns: ${message}`);
       },
       error: (facts, message) => {
-        const { error } = facts as { error?: unknown };
+        const { error, alarm } = facts as { error?: unknown; alarm?: unknown };
+        if (this.#companies.watch.http.isCalledFor(alarm)) return this.course.tell(this.name, `ALARM: ${message}`);
         const told = error instanceof Error ? `${message}: ${error.message}` : message;
         this.errors.push(told);
         this.course.tell(this.name, `ERROR: ${told}`);

@@ -160,6 +160,8 @@ const byHttp = [
   'http: done before, and not to be read',
   'http: the gate was shut by its send-by',
   'http: not connected, and not sent',
+  'http: an alarm, locked-out',
+  'http: an alarm, key-conflict',
   'http: done twice, since an error that nobody heard of had released the key',
   'breaker: closed -> open',
   'breaker: open -> half-open',

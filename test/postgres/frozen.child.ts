@@ -29,8 +29,10 @@ let isHeld = false;
 
 const charge = chargeAt(providerUrl, times, { onReply: () => blockAt('reply') });
 const { payment } = shopAt(providerUrl);
-// A statement may wait for as long as the process is frozen.
-const own = postgresStore({ url: databaseUrl, connections: 3, deadlineMs: 120_000 });
+// A statement may wait for as long as the process is frozen. Where what is on its way is held back, another one needs a
+// connection that is free and open already.
+const CONNECTIONS = 8;
+const own = postgresStore({ url: databaseUrl, connections: CONNECTIONS, deadlineMs: 120_000 });
 const store = overlay(own, {
   async turn(turn: Turn) {
     const receipt = await frozenAt(writeOf(turn), () => own.turn(turn));
@@ -68,6 +70,7 @@ if (freezes === 'renewal') {
     });
 }
 await orchestrator.start();
+await Promise.all(Array.from({ length: 4 * CONNECTIONS }, () => own.read({ tenant: 'shop-1', id: 'nobody' })));
 if (submits !== null) {
   const { what, orderId } = submits;
   const order = { orderId, amount: 5 };

@@ -16,8 +16,9 @@ import type {
 import { type Duration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { isCode } from '../domain/reply.ts';
+import { HEADER_NAME } from '../domain/http.ts';
 import { refuseBadName } from './definition-name.ts';
-import { refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
+import { hasType, isObject, refuseMissing, refuseOtherWords, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 
 export interface ContractOptions {
@@ -142,7 +143,7 @@ export function contract(options: ContractOptions): Contract {
 
 /** True for what {@link contract} returns. */
 export function isContract(value: unknown): value is Contract {
-  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'contract';
+  return hasType(value, 'contract');
 }
 
 function keyOf(given: KeyOptions, subject: Subject): ContractKey {
@@ -173,12 +174,12 @@ function keyOf(given: KeyOptions, subject: Subject): ContractKey {
 }
 
 function refuseNoHeader(name: string, option: string, { called, facts }: Subject): void {
-  if (HEADER.test(name)) return;
+  if (HEADER_NAME.test(name) && name.length <= HEADER_LENGTH_MAX) return;
   const remedy = 'Write it as the provider does.';
   throw definitionInvalid(`${option} of ${called} is no name of a header.`, remedy, { ...facts, option });
 }
 
-const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
+const HEADER_LENGTH_MAX = 100;
 
 function verifiedOnOf(verified: string, subject: Subject): string | null {
   if (verified === 'unverified') return null;
@@ -381,12 +382,8 @@ function isScalar(value: unknown): boolean {
   return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value);
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
 function deepFrozen<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isObject(value)) return value;
   for (const part of Object.values(value)) deepFrozen(part);
   return Object.freeze(value);
 }

@@ -5,8 +5,7 @@
  */
 
 import { definitionInvalid } from '../domain/errors.ts';
-import { hasType } from './operation-options.ts';
-import { isFunction } from './option-kinds.ts';
+import { hasType, isFunction } from './option-kinds.ts';
 import { isSaga } from './saga.ts';
 import type { Saga, SagaParts } from './saga-flow.ts';
 

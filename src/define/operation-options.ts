@@ -7,7 +7,7 @@
 import { fingerprintOf } from '../domain/canonical.ts';
 import { definitionInvalid } from '../domain/errors.ts';
 import { refuseBadName } from './definition-name.ts';
-import { isFunction, refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
+import { hasType, isFunction, refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
 import { saidTwice } from './operation-policy.ts';
 import { isContract } from './contract.ts';
 import { refuseUnknownOptions } from './option-names.ts';
@@ -89,11 +89,6 @@ function refuseBadFacts(action: string, subject: Subject, given: Unchecked): voi
   refuseMissing(subject, given, canBeAsked ? { ...alwaysRequired, lookup: lookupByContract } : alwaysRequired);
   if (keyRetention !== undefined) throw saidTwice(action, 'keyRetention', contract);
   refuseUnless(lookup === undefined || isLookup(lookup), subject, 'lookup', lookupByContract);
-}
-
-/** True for a definition of this kind, whatever else it is. */
-export function hasType(value: unknown, type: string): boolean {
-  return typeof value === 'object' && value !== null && 'type' in value && value.type === type;
 }
 
 interface Unchecked {

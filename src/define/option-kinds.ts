@@ -47,3 +47,12 @@ export function refuseOtherWords(subject: string, word: unknown, words: readonly
 export function isFunction(value: unknown): boolean {
   return typeof value === 'function';
 }
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** True for a definition of this kind, whatever else it is. */
+export function hasType(value: unknown, type: string): boolean {
+  return isObject(value) && 'type' in value && value.type === type;
+}

@@ -8,7 +8,7 @@
 import type { Duration } from '../domain/duration.ts';
 import { madeBy } from './made-at.ts';
 import type { Operation, Undo } from './operation.ts';
-import { hasType } from './operation-options.ts';
+import { hasType } from './option-kinds.ts';
 import { SagaBuilder } from './saga-builder.ts';
 import type { SagaChain } from './saga-chain.ts';
 import type { CompensationOrder, Saga, SagaCause, SagaFunctions, WhenChanged } from './saga-flow.ts';

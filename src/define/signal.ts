@@ -8,9 +8,8 @@ import { definitionInvalid } from '../domain/errors.ts';
 import { isLibraryEvent } from '../domain/library-event.ts';
 import { refuseBadName } from './definition-name.ts';
 import { madeBy } from './made-at.ts';
-import { refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
+import { hasType, refuseMissing, refuseUnless, type Subject } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
-import { hasType } from './operation-options.ts';
 import { isSchema, type Schema } from './schema.ts';
 
 /** A defined signal. `Payload` is what the saga gets, `Submitted` what is sent; they differ where the schema transforms. */

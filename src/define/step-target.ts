@@ -6,8 +6,7 @@
 
 import { definitionInvalid } from '../domain/errors.ts';
 import type { Operation } from './operation.ts';
-import { hasType } from './operation-options.ts';
-import type { Subject } from './option-kinds.ts';
+import { hasType, type Subject } from './option-kinds.ts';
 import { partsIn, type Saga, type StepCompensation } from './saga-flow.ts';
 
 export type Target = Operation | Saga;

@@ -94,3 +94,6 @@ export interface LookupHttp {
     read: (reply: HttpReply) => Found,
   ): Promise<Awaited<Found> | Finding<never, never>>;
 }
+
+/** What the name of a header is made of (RFC 9110, 5.6.2). */
+export const HEADER_NAME: RegExp = /^[\w!#$%&'*+.^`|~-]+$/;

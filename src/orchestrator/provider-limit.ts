@@ -5,7 +5,7 @@
 
 import { type Duration, lastingMs } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import { refuseUnless, type Subject } from '../define/option-kinds.ts';
+import { isObject, refuseUnless, type Subject } from '../define/option-kinds.ts';
 import { refuseUnknownOptions } from '../define/option-names.ts';
 import type { ProviderAccess } from '../define/provider-access.ts';
 import { type Ceiling, ceilingOf, type WorkLimit } from '../define/work-limit.ts';
@@ -115,8 +115,4 @@ function budgetOf(given: RetryBudget, subject: Subject, option: string): Ceiling
 
 function isCount(given: unknown): boolean {
   return typeof given === 'number' && Number.isSafeInteger(given) && given >= 1;
-}
-
-function isObject(given: unknown): boolean {
-  return typeof given === 'object' && given !== null;
 }

@@ -3,7 +3,7 @@
  * contract puts it, the credentials of the moment. Whatever cannot be made so is refused before anything is sent.
  */
 
-import type { HttpRequest } from '../domain/http.ts';
+import { HEADER_NAME, type HttpRequest } from '../domain/http.ts';
 import { type Contract, type ContractKey, writtenKey } from '../domain/contract.ts';
 import type { Access } from './access.ts';
 import type { Outgoing } from './arrival.ts';
@@ -52,17 +52,16 @@ const OURS: ReadonlySet<string> = new Set([
 /** By lower-case name. What is no header at all is refused here, because it would be left out in silence. */
 function named(headers: Readonly<Record<string, string>>): Record<string, string> {
   if (!isRecord(headers)) throw new Unsendable('its headers, or its credentials, are no plain object');
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  for (const [name, value] of named) {
+  const all = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  for (const [name, value] of all) {
     if (!HEADER_NAME.test(name)) throw new Unsendable('one of its headers has a name that is none');
     if (OURS.has(name)) throw new Unsendable(`the header ${name} is set by the sender`);
     if (!isText(value) || NOT_IN_HEADERS.test(value))
       throw new Unsendable(`its header ${name} is no text for a header`);
   }
-  return Object.fromEntries(named);
+  return Object.fromEntries(all);
 }
 
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const NOT_IN_HEADERS = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** Not `Headers`, a map or a list, of which nothing would be seen. */

@@ -78,9 +78,14 @@ const nothing: Omit<Verdict, 'proves' | 'reason'> = {
   isReplay: false,
 };
 
+/** It has happened, by this send or by one before it. */
+export function saysDone(proves: Verdict['proves']): boolean {
+  return proves === 'done' || proves === 'done-before';
+}
+
 /** A success is one when it can be read; of what a broken body would have said otherwise, the status tells enough. */
 function readable(proves: Proven, body: ReplyBody): Proven | 'unreadable' {
-  return (proves === 'done' || proves === 'done-before') && body.type === 'broken' ? 'unreadable' : proves;
+  return saysDone(proves) && body.type === 'broken' ? 'unreadable' : proves;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { AttemptResult } from '../domain/attempt.ts';
 import type { Contract } from '../domain/contract.ts';
 import { definitionInvalid, isSagacityError } from '../domain/errors.ts';
 import { type Finding, inconclusive, isOutcome, type Outcome, type Unknown, unknown } from '../domain/outcome.ts';
-import { type Reply, type ReplyBody, type Verdict, verdictOf } from '../domain/reply.ts';
+import { type Reply, type ReplyBody, saysDone, type Verdict, verdictOf } from '../domain/reply.ts';
 import { cutText } from '../domain/text.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Attempted, Seen, Sender, Sending, SendingAttempt } from '../ports/sender.ts';
@@ -93,13 +93,13 @@ class Attempt implements Attempted {
     const { contract, signal } = this.#sending;
     const why = this.#mayLeave();
     if (why !== null) {
-      this.#seen = { result: notSent(why), told: { gate: 'shut' }, alarm: null, isUnreached: false };
+      this.#seen = seenAs(notSent(why), { gate: 'shut' });
       return outcomeOnly(this.#seen.result);
     }
     const see = (reply: Reply, shown: Seen['told']): HttpOutcome => {
       const verdict = verdictOf(contract, reply, this.#options.clock.now());
       const result = resultOf(verdict, contract);
-      this.#seen = { result, told: { ...shown, proves: verdict.proves }, alarm: alarmOf(verdict), isUnreached: false };
+      this.#seen = seenAs(result, { ...shown, proves: verdict.proves }, { alarm: alarmOf(verdict) });
       return outcomeOnly(result);
     };
     const told = { gate: 'opened', by: 'sdk', ...(contract === null ? {} : { contract: nameOf(contract) }) };
@@ -143,7 +143,7 @@ class Attempt implements Attempted {
     const { outcome, error } = await readBy(read, shown);
     if (outcome !== null) return outcome;
     const unreadable = this.#outcomeOf(reply, { type: 'broken', reason: 'it could not be read' });
-    this.#seen = { result: unreadable, told: { ...told, unreadable: error }, alarm: null, isUnreached: false };
+    this.#seen = seenAs(unreadable, { ...told, unreadable: error });
     return outcomeOnly(unreadable);
   }
 
@@ -172,13 +172,7 @@ class Attempt implements Attempted {
       });
     } catch (error) {
       // Only what is done before a request is handed over can throw.
-      return {
-        result: notSent(whyUnsendable(error)),
-        told: { gate: 'shut' },
-        alarm: null,
-        isUnreached: false,
-        reply: null,
-      };
+      return { ...seenAs(notSent(whyUnsendable(error)), { gate: 'shut' }), reply: null };
     }
     return this.#sentBy(arrival, contract);
   }
@@ -193,11 +187,12 @@ class Attempt implements Attempted {
     const reply = replyIn(arrival);
     const verdict = verdictOf(contract, reply, this.#options.clock.now());
     const told = toldOf(arrival, verdict, contract);
-    const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';
     const reason = arrival.gate === 'shut' ? arrival.reason : verdict.reason;
     const isUnreached = arrival.gate === 'shut' && UNREACHED.has(arrival.reason);
-    const seen = { result: resultOf({ ...verdict, reason }, contract), told, alarm: alarmOf(verdict), isUnreached };
-    if (!isToBeRead || reply.type !== 'reply' || reply.body.type !== 'whole') return { ...seen, reply: null };
+    const result = resultOf({ ...verdict, reason }, contract);
+    const seen = seenAs(result, told, { alarm: alarmOf(verdict), isUnreached });
+    if (!saysDone(verdict.proves) || reply.type !== 'reply' || reply.body.type !== 'whole')
+      return { ...seen, reply: null };
     const shown = { status: reply.status, headers: reply.headers, body: reply.body.value };
     return { ...seen, reply: { shown, whole: reply } };
   }
@@ -214,6 +209,15 @@ const UNREACHED: ReadonlySet<string> = new Set(['not-connected', 'timed-out']);
 interface Sent extends Seen {
   /** What the executor is to read; null: it says nothing that it could tell. */
   readonly reply: { readonly shown: HttpReply; readonly whole: Answered } | null;
+}
+
+/** What is seen, and most often nothing beside it. */
+function seenAs(
+  result: AttemptResult,
+  told: Seen['told'],
+  { alarm = null, isUnreached = false }: Partial<Pick<Seen, 'alarm' | 'isUnreached'>> = {},
+): Seen {
+  return { result, told, alarm, isUnreached };
 }
 
 type Answered = Extract<Reply, { type: 'reply' }>;

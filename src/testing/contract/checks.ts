@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Contract, type SameKey, writtenKey } from '../../domain/contract.ts';
 import { formatDuration } from '../../domain/duration.ts';
-import { type Verdict, verdictOf } from '../../domain/reply.ts';
+import { saysDone, type Verdict, verdictOf } from '../../domain/reply.ts';
 import type { ContractEndpoint, EndpointReply } from './endpoint.ts';
 
 /** What became of one question. */
@@ -91,8 +91,7 @@ export function businessWith(contract: Contract, endpoint: ContractEndpoint): Bu
         { type: 'reply', ...reply, body: { type: 'whole', value: reply.body } },
         now(),
       );
-      const isDone = verdict.proves === 'done' || verdict.proves === 'done-before';
-      return { reply, verdict, id: isDone ? endpoint.idIn(reply) : null };
+      return { reply, verdict, id: saysDone(verdict.proves) ? endpoint.idIn(reply) : null };
     },
     async make(wanted) {
       const answer = await business.send(wanted);
@@ -351,7 +350,7 @@ function must(holds: boolean, otherwise: string): void {
 }
 
 function isDone({ verdict: { proves } }: Answer): boolean {
-  return proves === 'done' || proves === 'done-before';
+  return saysDone(proves);
 }
 
 function sameRecord(first: Answer, second: Answer, what: string): void {

@@ -17,8 +17,8 @@ export const defect: Defect = {
     },
     {
       file: 'src/providers/sender.ts',
-      find: "    const isToBeRead = verdict.proves === 'done' || verdict.proves === 'done-before';",
-      replace: "    const isToBeRead = verdict.proves === 'done';",
+      find: '    if (!saysDone(verdict.proves) || reply.type',
+      replace: "    if (!saysDone(verdict.proves) || verdict.proves === 'done-before' || reply.type",
     },
   ],
 };

@@ -67,14 +67,10 @@ const ATTEMPTS_MAX = 10;
 export function policyOf(action: string, options: PolicyOptions): Policy {
   const lasting = (duration: Duration, option: string) => lastingMs(duration, `${option} of ${action}`);
   const { contract = null, keyRetention = 'none', lookup = 'none' } = options;
+  const stated = keyRetention === 'none' ? null : lasting(keyRetention, 'keyRetention');
   const policy: Policy = {
     contract,
-    keyRetentionMs:
-      contract !== null
-        ? contract.keyRetentionMs
-        : keyRetention === 'none'
-          ? null
-          : lasting(keyRetention, 'keyRetention'),
+    keyRetentionMs: contract === null ? stated : contract.keyRetentionMs,
     lookup: lookup === 'none' ? null : lookupOf(action, timesOf(action, lookup, contract), lookup),
     timeoutMs: lasting(options.timeout ?? '30s', 'timeout'),
     sendWithinMs: lasting(options.sendWithin ?? '5s', 'sendWithin'),

@@ -45,7 +45,7 @@ import { commit, readByIdentity, repeated, writeTurn } from './commit.ts';
 import { emptyHand, Hand, type Startable } from './hand.ts';
 import { type Evidence, type HandedOver, toBody } from './handover.ts';
 import { lookUp } from './look-up.ts';
-import { endOf, perform } from './perform.ts';
+import { type AttemptEnd, endOf, perform } from './perform.ts';
 import { Alarms } from './alarms.ts';
 import type { Condition } from './breaker.ts';
 import type { Errand, Permit, Permits } from './permits.ts';
@@ -615,8 +615,9 @@ export class Driver {
         late: (result) => this.#late(held, id, number, result),
       },
       this.#around,
-    ).then(({ result, body, isUnreached }) => {
-      permit.ended(isUnreached === true ? 'ill' : conditionBy(result, this.#givenUp.has(abort)));
+    ).then((end) => {
+      const { result, body } = end;
+      permit.ended(conditionBy(end, this.#givenUp.has(abort)));
       const { action, provider } = definition;
       this.#alarms.hear(body, { operation: id, tenant: member.ref.tenant, action, provider });
       // What follows in the same aggregate may go on with what they both need.
@@ -971,8 +972,12 @@ function attemptKind({ row }: Member): Errand['kind'] {
   return wasSent ? 'further' : 'first';
 }
 
-/** What the end of an attempt says about its provider: one that was not sent, or that we gave up ourselves, says nothing. */
-function conditionBy(result: AttemptResult, isGivenUp: boolean): Condition {
+/**
+ * What the end of an attempt says about its provider: one that was not sent although that could be reached, or that we gave
+ * up ourselves, says nothing.
+ */
+function conditionBy({ result, isUnreached }: AttemptEnd, isGivenUp: boolean): Condition {
+  if (isUnreached === true) return 'ill';
   if (result.type === 'unknown') return isGivenUp ? 'unsaid' : 'ill';
   if (result.type === 'not-applied') return result.sent === false ? 'unsaid' : 'ill';
   return 'well';

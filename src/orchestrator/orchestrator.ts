@@ -218,9 +218,10 @@ export interface Orchestrator<Fixed extends boolean = boolean> {
    * another saga has what it locks, and with IDEMPOTENCY_CONFLICT when the identity was used with other parameters.
    *
    * With `tx` it becomes a part of that transaction, which decides about it, and begins after the commit, with the
-   * next sweep of a process that works, or at once where the store has it announced; until then its run is not found. Rejects with TRANSACTION_BROKEN when the
-   * transaction cannot carry it: roll back and do what its message says. Submit late in the transaction, because other
-   * submissions of the same identity wait for its end, and are rejected with STORE_UNAVAILABLE when it takes long.
+   * next sweep of a process that works, or at once where the store has it announced; until then its run is not found.
+   * Rejects with TRANSACTION_BROKEN when the transaction cannot carry it: roll back and do what its message says. Submit
+   * late in the transaction, because other submissions of the same identity wait for its end, and are rejected with
+   * STORE_UNAVAILABLE when it takes long.
    *
    * With `retryOf` it is the retry of an operation that has failed, with a key of its own. Rejects with RETRY_REFUSED for
    * anything else, also while nobody knows whether that had an effect.

@@ -282,12 +282,16 @@ export class Permits {
   }
 
   #isHeld(wanted: Wanted): boolean {
-    return this.#isHeldByProvider(wanted.errand) || this.#quotasOf(wanted).some(isUsedUp);
+    return !this.#mayPass(wanted.errand) || this.#quotasOf(wanted).some(isUsedUp);
   }
 
   #isHeldByProvider(errand: Errand): boolean {
-    if (errand.kind !== 'look-up' && !this.#isPassable(errand.action)) return true;
-    return this.#quotasOfProvider(errand).some(isUsedUp);
+    return !this.#mayPass(errand) || this.#quotasOfProvider(errand).some(isUsedUp);
+  }
+
+  /** As far as the breaker is concerned, which holds up no look-up. */
+  #mayPass({ kind, action }: Errand): boolean {
+    return kind === 'look-up' || this.#isPassable(action);
   }
 
   #isPassable(action: string): boolean {

@@ -36,8 +36,8 @@ export const ownOptions = {
 } as const satisfies Agent.Options;
 
 /**
- * Takes the dispatcher of a host, which the host closes, or rejects with DEFINITION_INVALID, which says what of it could send a request
- * twice, or cannot be recognised, and what to pass instead.
+ * Takes the dispatcher of a host, which the host closes, or rejects with DEFINITION_INVALID, which says what of it could
+ * send a request twice, or cannot be recognised, and what to pass instead.
  *
  * @example
  * const dispatcher = await checkedDispatcher(new ProxyAgent('http://proxy.shop.example:3128'));

@@ -1,7 +1,7 @@
 /** A company on loopback that answers as it is told and keeps what it was sent: for specifications of the sender. */
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { listenOnLoopback, type RunningServer } from '../../src/testing/provider/loopback.ts';
 
 export interface Sent {
   readonly method: string;
@@ -10,17 +10,15 @@ export interface Sent {
   readonly body: string;
 }
 
-export interface Company {
-  readonly url: string;
+export interface Company extends RunningServer {
   /** Requests that came as a whole, oldest first. */
   readonly requests: readonly Sent[];
-  close(): Promise<void>;
 }
 
 /** `reply` ends the response, breaks it, or leaves it open. */
 export async function company(reply: (response: ServerResponse, sent: Sent) => void): Promise<Company> {
   const requests: Sent[] = [];
-  const server = createServer((request, response) => {
+  const server = await listenOnLoopback((request, response) => {
     const pieces: Buffer[] = [];
     request.on('error', () => {});
     request.on('data', (piece: Buffer) => pieces.push(piece));
@@ -31,17 +29,7 @@ export async function company(reply: (response: ServerResponse, sent: Sent) => v
       reply(response, sent);
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  // It listens on a port of its own.
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    close() {
-      server.closeAllConnections();
-      return new Promise((closed) => server.close(() => closed()));
-    },
-  };
+  return { ...server, requests };
 }
 
 /** Ends the response with this status and, as JSON, this body. */

@@ -72,22 +72,25 @@ async function releases(look: 'asked' | 'none') {
     }, 'the charge to end');
     return run as Run<unknown, string>;
   };
-  return { provider, clock, release, ended };
-}
-
-describe('a charge that was sent by a release with another contract', () => {
-  test('goes on with the one that it was made under: its key goes where it went, and its replies prove what they did', async () => {
-    const { provider, clock, release, ended } = await releases('none');
-    await provider.calls(['drop', 'decline']);
+  const sentByOneAndEndedByTheNext = async () => {
     const before = await release('1');
     const { id } = await before.submit();
     await provider.logged(({ event }) => event === 'DROPPED');
     const stopping = before.orchestrator.stop({ within: 0 });
     await clock.advance('2s');
     await stopping;
-
     const after = await release('2');
-    const run = await ended(after.orchestrator, id);
+    return await ended(after.orchestrator, id);
+  };
+  return { provider, release, sentByOneAndEndedByTheNext };
+}
+
+describe('a charge that was sent by a release with another contract', () => {
+  test('goes on with the one that it was made under: its key goes where it went, and its replies prove what they did', async () => {
+    const { provider, sentByOneAndEndedByTheNext } = await releases('none');
+    await provider.calls(['drop', 'decline']);
+
+    const run = await sentByOneAndEndedByTheNext();
 
     // A refusal speaks for its own send only: what the first one did is not known, and nobody can be asked.
     expect(await run.status()).toBe('escalated');
@@ -100,17 +103,10 @@ describe('a charge that was sent by a release with another contract', () => {
   });
 
   test('is looked up when that said so, and found', async () => {
-    const { provider, clock, release, ended } = await releases('asked');
+    const { provider, sentByOneAndEndedByTheNext } = await releases('asked');
     await provider.calls(['do+drop']);
-    const before = await release('1');
-    const { id } = await before.submit();
-    await provider.logged(({ event }) => event === 'DROPPED');
-    const stopping = before.orchestrator.stop({ within: 0 });
-    await clock.advance('2s');
-    await stopping;
 
-    const after = await release('2');
-    const run = await ended(after.orchestrator, id);
+    const run = await sentByOneAndEndedByTheNext();
 
     expect(await run.status()).toBe('succeeded');
     expect(await provider.records()).toHaveLength(1);

@@ -139,17 +139,23 @@ describe('a charge that is refused', () => {
 });
 
 describe('a charge whose time is over', () => {
-  test('before it has left is proven not to have, and does not leave any more', async () => {
-    let open = (_credentials: Record<string, string>) => {};
+  /** Its first attempt waits for its credentials. */
+  async function heldAtTheDoor() {
+    let open = () => {};
     const late = new Promise<Record<string, string>>((resolve) => {
-      open = resolve;
+      open = () => resolve({});
     });
     const { provider, clock, submit } = await shopThat(charged, (asked) => (asked === 1 ? late : {}));
     const run = await submit();
     await reached(run, 'in-progress');
+    return { provider, clock, run, open: () => open() };
+  }
+
+  test('before it has left is proven not to have, and does not leave any more', async () => {
+    const { provider, clock, run, open } = await heldAtTheDoor();
 
     await clock.advance('11s');
-    open({});
+    open();
 
     expect(await ended(clock, run)).toBe('succeeded');
     expect(await provider.records()).toHaveLength(1);
@@ -157,16 +163,10 @@ describe('a charge whose time is over', () => {
   });
 
   test('to be sent is not sent, however far its executor has come', async () => {
-    let open = (_credentials: Record<string, string>) => {};
-    const late = new Promise<Record<string, string>>((resolve) => {
-      open = resolve;
-    });
-    const { provider, clock, submit } = await shopThat(charged, (asked) => (asked === 1 ? late : {}));
-    const run = await submit();
-    await reached(run, 'in-progress');
+    const { provider, clock, run, open } = await heldAtTheDoor();
 
     await clock.advance('6s');
-    open({});
+    open();
 
     expect(await ended(clock, run)).toBe('succeeded');
     expect(await provider.received()).toHaveLength(1);

@@ -1,11 +1,9 @@
 /** The parent's side of a process with several orchestrators: what it is told, asked, and says. It ends with its parent. */
 
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Duration } from 'sagacity';
 import { eventually } from './nats-processes.ts';
+import { beginSpeaking } from './speaking-process.ts';
 
 /** What a process is told on its command line. */
 export interface CrewTask {
@@ -61,35 +59,12 @@ export interface CrewProcess {
 /** The program of `crew.child.ts`, for `bundled`. */
 export const crewProgram = fileURLToPath(new URL('crew.child.ts', import.meta.url));
 
-/** Also those of a test that is torn down halfway end with this process. */
-const living = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of living) child.kill('SIGKILL');
-});
-
 /** Begins a process of a bundled `crewProgram`. */
 export function beginCrew(program: string, task: CrewTask): CrewProcess {
-  const child = fork(program, [JSON.stringify(task)], {
-    ...{ cwd: dirname(program), execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
-  });
-  living.add(child);
-  const words: Said[] = [];
-  let complaints = '';
-  let hasEnded = false;
-  child.stderr?.on('data', (chunk: Buffer) => {
-    complaints = (complaints + chunk.toString('utf8')).slice(-4_000);
-  });
-  child.on('message', (said: Said) => void words.push(said));
-  const ended = once(child, 'close').then(() => {
-    living.delete(child);
-    hasEnded = true;
-  });
+  const { child, words, hasSaid, kill } = beginSpeaking<Said>(program, task);
   const said: CrewProcess['said'] = async (word) => {
     const isIt = (each: Said): each is Extract<Said, { readonly says: typeof word }> => each.says === word;
-    await eventually(() => {
-      if (hasEnded && !words.some(isIt)) throw new Error(`A process is over and has not said "${word}": ${complaints}`);
-      return words.some(isIt);
-    }, `a process to say "${word}"`);
+    await hasSaid(word);
     // It is there.
     return words.findLast(isIt) as Extract<Said, { readonly says: typeof word }>;
   };
@@ -103,9 +78,6 @@ export function beginCrew(program: string, task: CrewTask): CrewProcess {
       await eventually(() => words.filter(({ says }) => says === 'counted').length > before, 'a process to count');
       return (await said('counted')).counted;
     },
-    async kill() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-      await ended;
-    },
+    kill,
   };
 }

@@ -3,13 +3,10 @@
  * formats a release reads and writes is built into its program, as it is with real ones; all else is this library as it is.
  */
 
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { absent, failed, found, notApplied, operation, saga, signal, succeeded, typed } from 'sagacity';
 import { type Bundle, bundled } from '../kill/bundle.ts';
-import { eventually } from './nats-processes.ts';
+import { beginSpeaking } from './speaking-process.ts';
 
 /**
  * `before`: reads and writes format 1. `between`: reads 1 and 2, and writes 1. `now`: this one, which reads both and writes
@@ -155,39 +152,16 @@ export function released(release: Release): Promise<Bundle> {
   );
 }
 
-/** Also those of a test that is torn down halfway end with this process. */
-const living = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of living) child.kill('SIGKILL');
-});
-
 /** Begins a process of a release; resolves when it works. */
 export async function beginSeller(bundle: Bundle, task: SellingTask): Promise<Seller> {
-  const child = fork(bundle.path, [JSON.stringify(task)], {
-    ...{ cwd: dirname(bundle.path), execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
-  });
-  living.add(child);
-  const words: Said[] = [];
-  let complaints = '';
-  let hasEnded = false;
-  child.stderr?.on('data', (chunk: Buffer) => {
-    complaints = (complaints + chunk.toString('utf8')).slice(-4_000);
-  });
-  child.on('message', (said: Said) => void words.push(said));
-  const ended = once(child, 'close').then(() => {
-    living.delete(child);
-    hasEnded = true;
-  });
+  const { child, words, hasSaid, kill } = beginSpeaking<Said>(bundle.path, task);
   const said: <Word extends Said['says']>(word: Word) => Promise<Extract<Said, { readonly says: Word }>> = async (
     word,
   ) => {
-    const isIt = (each: Said): each is Extract<Said, { readonly says: typeof word }> => each.says === word;
-    await eventually(() => {
-      if (hasEnded && !words.some(isIt)) throw new Error(`A process is over and has not said "${word}": ${complaints}`);
-      return words.some(isIt);
-    }, `a process to say "${word}"`);
+    await hasSaid(word);
     // It is there; each is heard once.
-    return words.splice(words.findIndex(isIt), 1)[0] as Extract<Said, { readonly says: typeof word }>;
+    const place = words.findIndex(({ says }) => says === word);
+    return words.splice(place, 1)[0] as Extract<Said, { readonly says: typeof word }>;
   };
   await said('at work');
   return {
@@ -195,10 +169,7 @@ export async function beginSeller(bundle: Bundle, task: SellingTask): Promise<Se
       child.send(asked);
       return await said(word);
     },
-    async kill() {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-      await ended;
-    },
+    kill,
   };
 }
 

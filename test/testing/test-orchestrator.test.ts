@@ -5,6 +5,11 @@ import { reply, testFetch, testOrchestrator, testProvider } from 'sagacity/testi
 const charges = testProvider('charge');
 const order = { orderId: 'order-17', amount: 1200 };
 
+async function findCharge({ idempotencyKey }: { readonly idempotencyKey: string }) {
+  const charge = await charges.find(idempotencyKey);
+  return charge === null ? absent() : found(succeeded(charge.id));
+}
+
 /** A charge at a company that honours keys and can be asked. */
 function charging(meanwhile: () => Promise<unknown> = async () => {}) {
   return operation('card.charge', {
@@ -19,10 +24,7 @@ function charging(meanwhile: () => Promise<unknown> = async () => {}) {
     lookup: {
       visibleWithin: '30s',
       arrivalLimit: '30s',
-      async find({ idempotencyKey }) {
-        const charge = await charges.find(idempotencyKey);
-        return charge === null ? absent() : found(succeeded(charge.id));
-      },
+      find: findCharge,
     },
   });
 }
@@ -248,10 +250,7 @@ function insistent(keyOf: (inner: number, idempotencyKey: string) => string) {
     keyRetention: '24h',
     lookup: {
       visibleWithin: '30s',
-      async find({ idempotencyKey }) {
-        const charge = await charges.find(idempotencyKey);
-        return charge === null ? absent() : found(succeeded(charge.id));
-      },
+      find: findCharge,
     },
   });
 }

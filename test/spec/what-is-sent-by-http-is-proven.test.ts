@@ -160,6 +160,8 @@ describe('a charge whose time is over', () => {
     expect(await ended(clock, run)).toBe('succeeded');
     expect(await provider.records()).toHaveLength(1);
     expect(await provider.received()).toHaveLength(1);
+    const [first] = (await run.history()).filter(({ kind }) => kind === 'end');
+    expect(first).toMatchObject({ facts: { outcome: 'not-applied', sent: false } });
   });
 
   test('to be sent is not sent, however far its executor has come', async () => {

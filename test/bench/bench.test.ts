@@ -8,7 +8,7 @@ const bench = 'test/bench/main.ts';
 const some: unknown = expect.any(Number);
 
 describe('two hundred calls through either sender', () => {
-  test('have two hundred effects at either concurrency', { timeout: 60_000 }, async () => {
+  test('have two hundred effects at either concurrency', async () => {
     const ran = await runExample(bench, ['sender', '--calls', '200', '--json'], 50_000);
 
     const row = (system: string, concurrency: number) => ({

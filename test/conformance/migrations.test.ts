@@ -62,7 +62,7 @@ describe('a database', () => {
         await instance.exec(text);
       },
     };
-  }, 60_000);
+  });
 
   beforeEach(async () => {
     await instance.exec('drop schema if exists sagacity cascade');

@@ -220,7 +220,7 @@ describe('a process that is killed while it writes', () => {
     expect(latest.size).toBeGreaterThan(10);
     await store.close();
     await expect(readFile(lockFile)).rejects.toMatchObject({ code: 'ENOENT' });
-  }, 120_000);
+  });
 });
 
 describe('a store on an instance of the host', () => {
@@ -231,7 +231,7 @@ describe('a store on an instance of the host', () => {
     instance = await PGlite.create();
     store = pgliteStore({ instance });
     await store.open();
-  }, 60_000);
+  });
 
   afterAll(() => instance.close());
 

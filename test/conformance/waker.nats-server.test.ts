@@ -142,9 +142,7 @@ describe('a server that keeps timers', () => {
     expect(process.lines.slice(1)).toEqual(['JetStream keeps timers again']);
   });
 
-  test('and is one of three goes on when any of them is killed, be it the one that leads', {
-    timeout: 120_000,
-  }, async () => {
+  test('and is one of three goes on when any of them is killed, be it the one that leads', async () => {
     const members = await privateNatsCluster();
     const on = withServer(members[0], { servers: members.map(({ url }) => url) });
     onTestFinished(async () => {

@@ -35,7 +35,7 @@ describe('a cluster whose workers are killed while NATS and PostgreSQL come and 
 });
 
 describe('a cluster that is told to end', () => {
-  test('leaves nothing behind, and says that it was interrupted', { timeout: 120_000 }, async () => {
+  test('leaves nothing behind, and says that it was interrupted', async () => {
     const ran = await runExample(demo, ['--cluster', '--json'], 15_000);
 
     expect(ran.code).toBe(143);

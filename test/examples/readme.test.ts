@@ -64,7 +64,7 @@ describe('the TypeScript of the README', () => {
     // A compiler that complains about nothing would have proven nothing: the planted mistake, and only that, is found.
     expect(complaints).toEqual([expect.stringContaining('misuse.ts(2,')]);
     expect(complaints[0]).toContain(': keyRetention, lookup');
-  }, 120_000);
+  });
 
   test('is in no block that escapes this check', () => {
     const languages = [...readme.matchAll(/^```(\S+)/gm)].map(([, language]) => language);

@@ -34,7 +34,7 @@ const walk = fc.array(
 type Walk = typeof walk extends fc.Arbitrary<infer Steps> ? Steps : never;
 
 describe('a random machine on a random walk', () => {
-  test('goes the same way in the kernel as in the live interpreter', { timeout: 120_000 }, async () => {
+  test('goes the same way in the kernel as in the live interpreter', async () => {
     const total = { steps: 0, settles: 0, firings: 0, late: 0, restorations: 0, faults: 0, finished: 0, stops: 0 };
     const mismatches: string[] = [];
     const property = (count: typeof total, report: (difference: string) => void) =>

@@ -36,7 +36,7 @@ describe('worker processes that are struck between two steps, between two invers
 });
 
 describe('two processes that are killed one after the other', () => {
-  test('are chosen by the seed, and leave the third one what it needs', { timeout: 90_000 }, async () => {
+  test('are chosen by the seed, and leave the third one what it needs', async () => {
     const ran = await kill('--random', '2', '--seed', '7', '--flow', 'refund');
 
     const { rows, summary } = reported<PairsSummary>(ran.stdout);
@@ -47,7 +47,7 @@ describe('two processes that are killed one after the other', () => {
 });
 
 describe('a library with a defect', () => {
-  test('is found wrong by the records of the provider', { timeout: 90_000 }, async () => {
+  test('is found wrong by the records of the provider', async () => {
     vi.stubEnv('SAGACITY_DEFECT', 'test/zoo/defects/key-made-anew-by-who-takes-over.ts');
 
     const ran = await kill('--flow', 'payment', '--point', 'during request', '--recovery', 'restart');
@@ -61,7 +61,7 @@ describe('a library with a defect', () => {
 });
 
 describe('a kill matrix that is told to end', () => {
-  test('leaves nothing behind, and says that it was interrupted', { timeout: 60_000 }, async () => {
+  test('leaves nothing behind, and says that it was interrupted', async () => {
     const ran = await runExample(command, ['--json'], 9_000);
 
     expect(ran.code).toBe(143);

@@ -42,7 +42,7 @@ describe('an outage of PostgreSQL, and of one of three NATS servers', () => {
 });
 
 describe('a measurement that is told to end', () => {
-  test('leaves nothing behind, and says that it was interrupted', { timeout: 60_000 }, async () => {
+  test('leaves nothing behind, and says that it was interrupted', async () => {
     const ran = await runExample(measure, ['timers', '--json'], 9_000);
 
     expect(ran.code).toBe(143);

@@ -144,7 +144,7 @@ describe('a database that ten processes migrate at once', () => {
     expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(() => [0, '']));
     expect(await ledgerOf(url)).toEqual(fullLedger);
     expect(ended.filter(({ stdout }) => stdout.includes('1 migration applied')).length).toBe(1);
-  }, 60_000);
+  });
 });
 
 describe('a process that is killed while it migrates', () => {

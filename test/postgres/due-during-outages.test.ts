@@ -128,7 +128,7 @@ describe('a retry that falls due after the server has come back, of a worker tha
 });
 
 describe('a server that restarts five times while the work of a dead worker is being recovered', () => {
-  test('gets every order settled, sent once and charged once', { timeout: 90_000 }, async () => {
+  test('gets every order settled, sent once and charged once', async () => {
     const charge = swiftCharge(provider.url, { sendWithin: '1s', timeout: '2s' });
     const abandoned = orders('order', 250);
     const idle = orchestrator({ definitions: [charge] });

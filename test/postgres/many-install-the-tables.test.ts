@@ -50,7 +50,7 @@ afterAll(async () => {
   await bundle.remove();
 });
 
-describe('ten processes that start on a database without tables', { timeout: 60_000 }, () => {
+describe('ten processes that start on a database without tables', () => {
   test.each(rounds)('all get ready but the one that is killed among its tables, %s', async (_, kind) => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const { answers, made, ledger, held } = await played(kind);

@@ -82,7 +82,7 @@ async function free(series: string): Promise<readonly unknown[]> {
   return [...rows];
 }
 
-describe('a process that stops with twenty operations that it has claimed and not started', { timeout: 60_000 }, () => {
+describe('a process that stops with twenty operations that it has claimed and not started', () => {
   const task = () => ({
     ...{ database: shared.url, provider: shared.provider.url, concurrency: 20 },
     // Nobody else may have them for ten minutes, unless they are given back.
@@ -173,7 +173,7 @@ describe('a process that stops while its database is silent and an executor igno
     expect(gone).toEqual({ code: 0, tookMs: expect.toSatisfy((tookMs: number) => tookMs < 2_000), complaints: '' });
     expect(await shared.charged()).toEqual(['order-17', 'order-18']);
     expect(await shared.sentKeys()).toHaveLength(2);
-  }, 60_000);
+  });
 });
 
 /** Waits until the provider keeps so many replies back. */

@@ -128,7 +128,7 @@ describe('a streaming standby that is promoted without the last commits of its p
     expect(ends).toEqual(['succeeded', 'succeeded', 'escalated: timeline-changed']);
     expect((await provider.records()).map(({ orderId }) => orderId)).toEqual(['order-16', 'order-17', 'order-18']);
     expect((await provider.received()).filter(({ method }) => method === 'POST')).toHaveLength(3);
-  }, 120_000);
+  });
 });
 
 /** How it ends, or that it waits for a person, and why. */

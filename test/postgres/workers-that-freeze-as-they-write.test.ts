@@ -37,9 +37,6 @@ import {
 } from './frozen-worker.ts';
 import { type HeldProcess, startHeld } from './held-process.ts';
 
-// A busy machine takes many times as long as a quiet one.
-const timeout = 90_000;
-
 const orderId = 'order-17';
 const order = { orderId, amount: 5 };
 const chargeId = operationId(scopeOf('shop-1', 'card.charge', orderId));
@@ -54,7 +51,7 @@ let worker: HeldProcess<Word> | null = null;
 beforeAll(async () => {
   const child = fileURLToPath(new URL('frozen.child.ts', import.meta.url));
   [program, server] = await Promise.all([bundled(child), privateNats()]);
-}, timeout);
+});
 afterAll(async () => {
   await Promise.all([program.remove(), server.close()]);
 });
@@ -68,7 +65,7 @@ afterEach(async () => {
   worker = null;
   await shared.close();
   await network.close();
-}, timeout);
+});
 
 function work(task: Partial<FrozenTask>): HeldProcess<Word> {
   const { url, provider } = shared;
@@ -193,7 +190,7 @@ const cases: readonly Case[] = [
 ];
 
 describe('a worker that is frozen while a write of its is on its way to the database', () => {
-  test.each(cases)('finds it refused, and there is one effect: $write', { timeout }, async (its) => {
+  test.each(cases)('finds it refused, and there is one effect: $write', async (its) => {
     const { write, given = async () => {}, meanwhile, says, history, sentByOther, ...task } = its;
     await given();
     const frozen = work({ ...task, freezes: write });
@@ -216,7 +213,7 @@ describe('a worker that is frozen while a write of its is on its way to the data
     expect(other.sent()).toBe(sentByOther);
   });
 
-  test('finds it refused, and there is one effect of each step: the turn of a saga', { timeout }, async () => {
+  test('finds it refused, and there is one effect of each step: the turn of a saga', async () => {
     const frozen = work({ submits: { what: 'payment', orderId }, freezes: 'saga' });
     await frozenInTheMidst(frozen, 'saga');
     await takenOverAndLeft();
@@ -235,7 +232,7 @@ describe('a worker that is frozen while a write of its is on its way to the data
     expect(await shared.sentKeys()).toHaveLength(4);
   });
 
-  test('claims nothing with it, though there is something to claim again: a claim', { timeout }, async () => {
+  test('claims nothing with it, though there is something to claim again: a claim', async () => {
     const charge = chargeAt(shared.provider.url, unhurried);
     await shared.accept(charge, [order]);
     const frozen = work({ submits: null, freezes: 'claim' });
@@ -259,7 +256,7 @@ describe('a worker that is frozen while a write of its is on its way to the data
     expect(await shared.sentKeys()).toHaveLength(2);
   });
 
-  test('adds its late result, and changes nothing that is there: a hand-over', { timeout }, async () => {
+  test('adds its late result, and changes nothing that is there: a hand-over', async () => {
     const blocks = { at: 'reply', until: join(dirname(program.path), randomUUID()) } as const;
     const frozen = work({ blocks, freezes: 'hand-over' });
     await frozen.said('blocked');
@@ -291,9 +288,7 @@ async function operationOf(action: string): Promise<string> {
 }
 
 describe('a worker whose event loop is busy for longer than its heartbeat may be late', () => {
-  test('sends nothing that it has not sent before, and another has sent it: there is one effect', {
-    timeout,
-  }, async () => {
+  test('sends nothing that it has not sent before, and another has sent it: there is one effect', async () => {
     const times: Times = { sendWithin: '1s', timeout: '1s' };
     const blocks = { at: 'recorded start', until: join(dirname(program.path), randomUUID()) } as const;
     const blocked = work({ blocks, times });
@@ -313,7 +308,7 @@ describe('a worker whose event loop is busy for longer than its heartbeat may be
     expect(await shared.charged()).toEqual([orderId]);
   });
 
-  test('brings the reply to what it has sent too late, as evidence: there is one effect', { timeout }, async () => {
+  test('brings the reply to what it has sent too late, as evidence: there is one effect', async () => {
     const blocks = { at: 'reply', until: join(dirname(program.path), randomUUID()) } as const;
     const blocked = work({ blocks });
     await blocked.said('blocked');

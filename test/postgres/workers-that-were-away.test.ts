@@ -21,9 +21,6 @@ import {
   type WorkerTask,
 } from './worker-process.ts';
 
-// A process takes a second to start, and on a busy machine many times as long.
-const timeout = 90_000;
-
 /** Nothing ends or is refused because its time is over: what is shown is due to the claim alone. */
 const unhurried = { sendWithin: '1m', timeout: '1m' } as const;
 
@@ -43,7 +40,7 @@ afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.kill()));
   workers = [];
   await shared.close();
-}, timeout);
+});
 
 function work(charges: readonly Charging[], task: Partial<WorkerTask> = {}): WorkerProcess {
   const { url: database, provider } = shared;
@@ -95,7 +92,7 @@ describe.each([
   ['whose event loop is blocked', 'block'],
   ['that is frozen', 'freeze'],
 ] as const)('a worker %s between the recorded start and the call', (_, how) => {
-  test('sends nothing once another has taken over, and its word lets the other send', { timeout }, async () => {
+  test('sends nothing once another has taken over, and its word lets the other send', async () => {
     const worker = work([{ orderId, pause: { side: 'after', turn: 'start', how } }]);
     await worker.said(`paused ${orderId}`);
     if (how === 'freeze') await worker.frozen();
@@ -115,7 +112,7 @@ describe.each([
 });
 
 describe('a worker that is away from when its request was sent until another has settled the operation', () => {
-  test('leaves the settled row as it is, and its reply as evidence', { timeout }, async () => {
+  test('leaves the settled row as it is, and its reply as evidence', async () => {
     await shared.provider.faults(['commit-then-hold']);
     const worker = work([{ orderId }]);
     await shared.provider.logged(({ event }) => event === 'HOLD');
@@ -140,7 +137,7 @@ describe('a worker that is away from when its request was sent until another has
     expect(await shared.sentKeys()).toHaveLength(1);
   });
 
-  test('finds its renewal refused when it is back, and writes nothing but a hand-over', { timeout }, async () => {
+  test('finds its renewal refused when it is back, and writes nothing but a hand-over', async () => {
     await shared.provider.faults(['commit-then-hold']);
     const worker = work([{ orderId }], { endAfterHandOver: true });
     await shared.provider.logged(({ event }) => event === 'HOLD');
@@ -163,7 +160,7 @@ describe('a worker that is away from when its request was sent until another has
     expect(await shared.sentKeys()).toHaveLength(1);
   });
 
-  test('has its turn refused although it believes in its claim, and hands it over', { timeout }, async () => {
+  test('has its turn refused although it believes in its claim, and hands it over', async () => {
     const blocks = { orderId, pause: { side: 'before', turn: 'end', how: 'block' } } as const;
     const worker = work([blocks], { endAfterHandOver: true });
     await worker.said(`paused ${orderId}`);
@@ -216,7 +213,7 @@ describe('a worker that is away from when its request was sent until another has
 });
 
 describe('a worker process that is killed', () => {
-  test('is taken over from after its time-out, though a new process starts at once', { timeout }, async () => {
+  test('is taken over from after its time-out, though a new process starts at once', async () => {
     const worker = work([{ orderId, pause: { side: 'before', turn: 'end', how: 'halt' } }]);
     await worker.said(`paused ${orderId}`);
 
@@ -238,7 +235,7 @@ describe('a worker process that is killed', () => {
     expect(await shared.sentKeys()).toHaveLength(1);
   });
 
-  test('leaves no operation without a next step, at whatever point it had come to', { timeout }, async () => {
+  test('leaves no operation without a next step, at whatever point it had come to', async () => {
     await shared.provider.calls(['ok', 'drop', 'commit-then-drop', 'commit-then-drop', 'ok', 'commit-then-hold']);
     const worker = work(
       [

@@ -82,13 +82,13 @@ describe('a defect in the library', () => {
     'new-key-per-attempt',
     'interrupted-attempt-is-run-again',
     'doubt-taken-for-written',
-  ])('is caught: %s', { timeout: 120_000 }, async (defect) => {
+  ])('is caught: %s', async (defect) => {
     const { caught } = await zoo({ processes: 1, only: [defect], schedulesMax: 2_000, onRow: () => {} });
 
     expect(caught).toBe(1);
   });
 
-  test('that nobody has made is not caught', { timeout: 60_000 }, async () => {
+  test('that nobody has made is not caught', async () => {
     const { ok, defects } = await zoo({ processes: 1, only: ['no-such-defect'], onRow: () => {} });
 
     expect({ ok, defects }).toEqual({ ok: false, defects: 0 });
@@ -96,7 +96,7 @@ describe('a defect in the library', () => {
 });
 
 describe('the command', () => {
-  test('prints a row for what is wrong and a summary, as JSON', { timeout: 60_000 }, () => {
+  test('prints a row for what is wrong and a summary, as JSON', () => {
     const { status, stdout } = sim('--schedules', '20', '--json', '--processes', '1');
 
     const summary: unknown = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
@@ -105,14 +105,14 @@ describe('the command', () => {
     expect(summary).toMatchObject({ schedules: 20 + kept.length, traceHash: expect.stringMatching(/^[0-9a-f]{32}$/) });
   });
 
-  test('gives the same trace however many processes play', { timeout: 60_000 }, () => {
-    const [one, two] = ['1', '2'].map((processes) => sim('--schedules', '120', '--json', '--processes', processes));
+  test('gives the same trace however many processes play', () => {
+    const [one, two] = ['1', '2'].map((processes) => sim('--schedules', '60', '--json', '--processes', processes));
 
     expect(hashIn(one?.stdout)).toMatch(/^[0-9a-f]{32}$/);
     expect(hashIn(two?.stdout)).toBe(hashIn(one?.stdout));
   });
 
-  test('tells the story of one seed', { timeout: 60_000 }, () => {
+  test('tells the story of one seed', () => {
     const { status, stdout } = sim('--seed', '7');
 
     expect(status).toBe(0);
@@ -126,7 +126,7 @@ describe('the command', () => {
     [['--seed', '0'], '--seed is "0", and must be a whole number from 1 on.'],
     [['--sedes', '1'], "Unknown option '--sedes'"],
     [['twenty'], '"twenty" is no option.'],
-  ])('says what is wrong with %j, and runs nothing', { timeout: 60_000 }, (args, complaint) => {
+  ])('says what is wrong with %j, and runs nothing', (args, complaint) => {
     const { status, stdout, stderr } = sim(...args);
 
     expect(status).toBe(2);

@@ -16,7 +16,7 @@ let trade: Trade;
 beforeAll(async () => {
   shared = await sharedDatabase();
   trade = tradeAt(shared.provider.url);
-}, 120_000);
+});
 afterAll(() => shared.close());
 
 const who = { by: 'the shop', reason: 'the customer changed their mind' };

@@ -185,7 +185,7 @@ function deathsOf(writes: number): readonly Death[] {
 describe.each(scenarios)('a saga of $situation', (scenario) => {
   const { end, kept, refuses } = scenario;
 
-  test('has the same effects wherever its process is dropped', { timeout: 120_000 }, async () => {
+  test('has the same effects wherever its process is dropped', async () => {
     shop = await sagaShop(refuses === undefined ? {} : { [refuses]: { isRefused: true } });
     const undisturbed = await played(scenario);
     const deaths = deathsOf(undisturbed.writes);
@@ -205,7 +205,7 @@ describe.each(scenarios)('a saga of $situation', (scenario) => {
 });
 
 describe('a saga that is taken back by processes that die one after the other', () => {
-  test('takes each effect back once', { timeout: 120_000 }, async () => {
+  test('takes each effect back once', async () => {
     const taken = scenarios.filter(
       ({ refuses, selling }) => refuses === 'capture' || (refuses === 'payment' && selling === sale),
     );
@@ -229,9 +229,7 @@ describe('a saga that is taken back by processes that die one after the other', 
 });
 
 describe('a saga with a step whose provider knows neither keys nor look-ups', () => {
-  test('asks a person where the step may have been sent, and otherwise has all of its effects', {
-    timeout: 120_000,
-  }, async () => {
+  test('asks a person where the step may have been sent, and otherwise has all of its effects', async () => {
     shop = await sagaShop({ reservation: { keyRetention: 'none', lookup: 'none' } });
     const [scenario] = scenarios;
     if (scenario === undefined) throw new Error('There is no scenario.');

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const store = pgliteStore({ instance });
   orchestrator = createOrchestrator({ store, definitions: [selling], tenant: 'shop-1', sweepEvery: '50ms' });
   await orchestrator.start();
-}, 120_000);
+});
 
 afterAll(async () => {
   await orchestrator.stop();

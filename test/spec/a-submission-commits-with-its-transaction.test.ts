@@ -39,7 +39,7 @@ beforeAll(async () => {
   instance = new PGlite();
   await instance.exec(ORDERS);
   embedded = await processes(() => pgliteStore({ instance }));
-}, 120_000);
+});
 
 afterAll(async () => {
   for (const { submitter, worker } of [onServer, embedded]) await Promise.all([submitter.stop(), worker.stop()]);

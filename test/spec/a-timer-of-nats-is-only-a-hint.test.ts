@@ -25,7 +25,7 @@ let shared: SharedDatabase;
 
 beforeAll(async () => {
   shared = await sharedDatabase();
-}, 120_000);
+});
 afterAll(() => shared.close());
 
 /** A server that hands a timer on when it has heard nothing of it for so long. */

@@ -339,7 +339,7 @@ describe('a store that cannot be opened', () => {
   });
 });
 
-describe('a PGlite directory', { timeout: 60_000 }, () => {
+describe('a PGlite directory', () => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'sagacity-'));
@@ -369,7 +369,7 @@ describe('a PGlite directory', { timeout: 60_000 }, () => {
   });
 });
 
-describe('a database that a newer version has migrated', { timeout: 60_000 }, () => {
+describe('a database that a newer version has migrated', () => {
   test('stops the start and the submission, and stays as it is', async () => {
     const instance = await PGlite.create();
     const earlier = pgliteStore({ instance });

@@ -22,15 +22,12 @@ import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { severable } from '../support/severable-store.ts';
 import { told } from '../support/timed.ts';
 
-// A busy machine takes many times as long as a quiet one.
-const timeout = 120_000;
-
 let program: Bundle;
 let server: PrivateNats;
 
 beforeAll(async () => {
   [program, server] = await Promise.all([bundled(crewProgram), privateNats()]);
-}, timeout);
+});
 afterAll(async () => {
   await Promise.all([program.remove(), server.close()]);
 });
@@ -111,7 +108,7 @@ describe(`${ABANDONED} operations of a dead worker that twenty orchestrators in 
     const task = { orchestrators: 5, concurrency: 4, sweepEvery: '1s' } as const;
     await Promise.all(names.map((name) => here.begin(name, task)));
     herald = await heraldOf(here);
-  }, timeout);
+  });
   afterAll(async () => {
     await herald.close();
     await here.close();
@@ -237,12 +234,10 @@ describe('a process that serves another action than those on the same database a
   beforeAll(async () => {
     here = await place();
     strangers = await Promise.all(names.map((name) => here.begin(name, { action: 'card.charge', orchestrators: 2 })));
-  }, timeout);
+  });
   afterAll(() => here.close());
 
-  test('leaves alone what it is told is due, and its own process takes that with its next sweep', {
-    timeout,
-  }, async () => {
+  test('leaves alone what it is told is due, and its own process takes that with its next sweep', async () => {
     const parcels = orders('told', 40);
     const before = await heard();
     await submitted(parcels);
@@ -261,7 +256,7 @@ describe('a process that serves another action than those on the same database a
     expect(await madeBy('told')).toEqual(['40 by ship-1']);
   });
 
-  test('leaves alone what timers bring it, and the next process of its own takes that', { timeout }, async () => {
+  test('leaves alone what timers bring it, and the next process of its own takes that', async () => {
     const parcels = orders('put off', 20);
     const first = await shipping('ship-2', { refusesFirst: true });
     await submitted(parcels);
@@ -342,7 +337,7 @@ describe('a process that serves another action than those on the same database a
 });
 
 describe('a result that is awaited in another process than the one that has it under way', () => {
-  test('comes when a third one has looked up what the second left as it was killed', { timeout }, async () => {
+  test('comes when a third one has looked up what the second left as it was killed', async () => {
     const here = await place();
     onTestFinished(() => here.close());
     const heartbeat = { every: '200ms', timeout: '1s' } as const;

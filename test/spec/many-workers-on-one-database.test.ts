@@ -18,14 +18,11 @@ import { chargeCard, type Payment } from '../support/shop.ts';
 import { told } from '../support/timed.ts';
 import { until } from '../support/world.ts';
 
-// A busy machine takes many times as long as a quiet one.
-const timeout = 90_000;
-
 let shared: SharedDatabase;
 beforeEach(async () => {
   shared = await sharedDatabase();
 });
-afterEach(() => shared.close(), timeout);
+afterEach(() => shared.close());
 
 /** Where workers wait before they claim, so that all of them do it in the same moment. */
 function startingLine(size: number) {
@@ -112,7 +109,7 @@ async function twenty(onSend: (key: string) => void) {
 }
 
 describe('operations of a dead worker that twenty others find in the same moment', () => {
-  test('are taken over by one each and executed once, if nothing had been begun', { timeout }, async () => {
+  test('are taken over by one each and executed once, if nothing had been begun', async () => {
     const rounds = Array.from({ length: 8 }, (_, n) => orders(`round-${n}`, 50));
     const sent: string[] = [];
     const { line, charge, starting } = await twenty((key) => void sent.push(key));
@@ -135,7 +132,7 @@ describe('operations of a dead worker that twenty others find in the same moment
     expect(await shared.sentKeys()).toHaveLength(400);
   });
 
-  test('are taken over by one each and sent no more, if the provider had acted', { timeout }, async () => {
+  test('are taken over by one each and sent no more, if the provider had acted', async () => {
     const placed = orders('order', 50);
     const sent: string[] = [];
     const { line, starting } = await twenty((key) => void sent.push(key));
@@ -187,7 +184,7 @@ describe('operations of a dead worker that twenty others find in the same moment
 });
 
 describe('operations of an action that one of two workers does not know', () => {
-  test('are left alone by it, due or abandoned, and done when the other starts', { timeout }, async () => {
+  test('are left alone by it, due or abandoned, and done when the other starts', async () => {
     const [pay, ship] = [chargeCard(shared.provider.url), chargeCard(shared.provider.url, { action: 'parcel.ship' })];
     const parcels = orders('parcel', 10);
     await shared.accept(ship, parcels);
@@ -209,7 +206,7 @@ describe('operations of an action that one of two workers does not know', () => 
     expect(await shared.charged()).toEqual(idsOf(parcels));
   });
 
-  test('do not keep it from what it knows, however many and old they are', { timeout }, async () => {
+  test('do not keep it from what it knows, however many and old they are', async () => {
     const [pay, ship] = [chargeCard(shared.provider.url), chargeCard(shared.provider.url, { action: 'parcel.ship' })];
     const placed = orders('order', 50);
     await shared.accept(ship, orders('parcel', 1_000));
@@ -230,7 +227,7 @@ describe('operations of an action that one of two workers does not know', () => 
 });
 
 describe('fifty operations that are due for two workers with two slots each', () => {
-  test('are each claimed once, and shared: neither sits idle while the other has a queue', { timeout }, async () => {
+  test('are each claimed once, and shared: neither sits idle while the other has a queue', async () => {
     const placed = orders('order', 50);
     const line = startingLine(2);
     const shares = [0, 0];
@@ -258,7 +255,7 @@ describe('fifty operations that are due for two workers with two slots each', ()
 });
 
 describe('a backlog that is many times larger than the slots of the only worker', () => {
-  test('does not wait for the next sweep', { timeout }, async () => {
+  test('does not wait for the next sweep', async () => {
     const placed = orders('order', 150);
     const charge = chargeCard(shared.provider.url);
     await shared.accept(charge, placed);
@@ -277,7 +274,7 @@ describe('two workers whose wall clocks are twenty minutes apart', () => {
     return { ...clock, now: () => clock.now() + aheadMs };
   });
 
-  test('take nothing over from each other', { timeout }, async () => {
+  test('take nothing over from each other', async () => {
     const placed = orders('order', 10);
     const charge = chargeCard(shared.provider.url);
     const workers = clocksApart.map((clock) => {
@@ -309,7 +306,7 @@ describe('two workers whose wall clocks are twenty minutes apart', () => {
     expect(await shared.sentKeys()).toHaveLength(10);
   });
 
-  test('try again and send again when it is time by the database, also after a take-over', { timeout }, async () => {
+  test('try again and send again when it is time by the database, also after a take-over', async () => {
     const [refused, lost] = [orders('refused', 10), orders('lost', 10)];
     const times = { sendWithin: 500, timeout: 1_000, delay: 3_000 };
     const charge = swiftCharge(shared.provider.url, times, {
@@ -360,7 +357,7 @@ describe('two workers whose wall clocks are twenty minutes apart', () => {
 });
 
 describe('two thousand operations that are due in the same second, and eight workers', () => {
-  test('are executed once each, and hardly one is claimed twice', { timeout }, async () => {
+  test('are executed once each, and hardly one is claimed twice', async () => {
     const placed = orders('reminder', 2_000);
     const ledger: string[] = [];
     const everyone = gate();

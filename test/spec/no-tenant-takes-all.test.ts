@@ -11,8 +11,6 @@ import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { gate } from '../support/interrupted.ts';
 import { until } from '../support/world.ts';
 
-// A busy machine takes many times as long as a quiet one.
-const timeout = 120_000;
 const PATIENCE_MS = 90_000;
 
 const FLOOD = 'shop-flood';
@@ -37,7 +35,7 @@ afterEach(async () => {
   held.open();
   await Promise.all(all.map((each) => each.stop()));
   await sql.end();
-}, timeout);
+});
 
 const charge = operation('card.charge', {
   input: typed<{ orderId: string }>(),
@@ -94,9 +92,7 @@ const allDone = (count: number, tenant?: string) =>
   until(async () => ((await done(tenant)) === count ? true : null), `${count} to be done`, PATIENCE_MS);
 
 describe('a tenant that floods the database, where each may take half of a process', () => {
-  test('keeps its half, and what another submits after that is done while the flood is held up', {
-    timeout,
-  }, async () => {
+  test('keeps its half, and what another submits after that is done while the flood is held up', async () => {
     await accepted(charge, FLOOD, 2_000);
     const workers = [processOf({ concurrency: 4 }), processOf({ concurrency: 4 })];
     await Promise.all(workers.map((each) => each.start()));
@@ -117,7 +113,7 @@ describe.each([
   ['operations', charge, 2_000],
   ['sagas', order, 500],
 ] as const)('a tenant that floods the database with %s, where nothing limits it', (_, what, count) => {
-  test('takes turns with the other, whose are done while most of the flood waits', { timeout }, async () => {
+  test('takes turns with the other, whose are done while most of the flood waits', async () => {
     held.open();
     await accepted(what, FLOOD, count);
     await accepted(what, SMALL, 20);

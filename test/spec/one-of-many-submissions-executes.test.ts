@@ -61,7 +61,7 @@ describe('fifty submissions of one order at the same moment', () => {
   });
 
   // Making an empty database takes a busy machine many seconds.
-  test('are one charge in the embedded database', { timeout: 120_000 }, async () => {
+  test('are one charge in the embedded database', async () => {
     shop = await timedShop({ start: false });
     const orchestrator = createOrchestrator({ store: pgliteStore(), definitions: [shop.charge], tenant: 'shop-1' });
     await orchestrator.start();

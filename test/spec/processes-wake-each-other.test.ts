@@ -23,7 +23,7 @@ let trade: Trade;
 beforeAll(async () => {
   [shared, server] = await Promise.all([sharedDatabase(), privateNats()]);
   trade = tradeAt(shared.provider.url);
-}, 120_000);
+});
 afterAll(async () => {
   await shared.close();
   await server.close();

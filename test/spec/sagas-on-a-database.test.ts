@@ -20,7 +20,7 @@ let trade: Trade;
 beforeAll(async () => {
   shared = await sharedDatabase();
   trade = tradeAt(shared.provider.url);
-}, 120_000);
+});
 afterAll(() => shared.close());
 
 const who = { by: 'the shop', reason: 'the customer changed their mind' };
@@ -183,7 +183,7 @@ describe.each(['PostgreSQL', 'PGlite'] as const)(
       await own.exec(ORDERS);
       const host = embeddedHosts['a transaction of PGlite'](own);
       hosted = { host, ...(await processes(() => pgliteStore({ instance: own }))) };
-    }, 120_000);
+    });
     afterAll(async () => {
       await Promise.all([hosted.submitter.stop(), hosted.worker.stop()]);
       await hosted.host.end();

@@ -49,7 +49,7 @@ async function refusalOf(host: Host, of: string): Promise<SagacityError | null> 
   return JSON.parse(stdout).refusal;
 }
 
-describe('a host into which another package brought a copy of its own', { timeout: 90_000 }, () => {
+describe('a host into which another package brought a copy of its own', () => {
   let copy: string;
   beforeAll(async () => {
     copy = await copied('of-another-package');
@@ -88,7 +88,7 @@ describe('a host into which another package brought a copy of its own', { timeou
   });
 });
 
-describe('a host that loads the source of a package and what was built from it', { timeout: 90_000 }, () => {
+describe('a host that loads the source of a package and what was built from it', () => {
   test('is told of both, which are two copies although the package is one', async () => {
     const built = await copied('dist');
 

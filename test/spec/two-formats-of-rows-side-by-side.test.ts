@@ -13,9 +13,6 @@ import { eventually } from '../support/nats-processes.ts';
 import { databaseAt, freshDatabase } from '../support/postgres.ts';
 import { beginSeller, type Release, released, type Seller, type Sold } from '../support/releases.ts';
 
-// A busy machine takes many times as long as a quiet one.
-const timeout = 120_000;
-
 const programs = new Map<Release, Bundle>();
 let provider: ScriptedProvider;
 let sql: postgres.Sql;
@@ -25,7 +22,7 @@ let sellers: Seller[];
 beforeAll(async () => {
   const releases: readonly Release[] = ['before', 'between', 'now'];
   await Promise.all(releases.map(async (release) => programs.set(release, await released(release))));
-}, timeout);
+});
 afterAll(async () => {
   await Promise.all([...programs.values()].map((bundle) => bundle.remove()));
 });
@@ -38,11 +35,11 @@ beforeEach(async () => {
   await store.close();
   sql = databaseAt(url);
   await noteFormats();
-}, timeout);
+});
 afterEach(async () => {
   await Promise.all(sellers.map((seller) => seller.kill()));
   await Promise.all([sql.end(), provider.close()]);
-}, timeout);
+});
 
 /** Every change of a format is noted as it commits, and every saga that has something newer than itself. */
 async function noteFormats(): Promise<void> {
@@ -138,7 +135,7 @@ const effects: Readonly<Record<string, string>> = {
 const ROUNDS = 2;
 
 describe('a process that writes the new format beside one that reads both and writes the old one', () => {
-  test('takes over from it and leaves to it, again and again, and every effect is made once', { timeout }, async () => {
+  test('takes over from it and leaves to it, again and again, and every effect is made once', async () => {
     let [old, recent] = await Promise.all([begun('between'), begun('now')]);
     const waiting: string[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -207,7 +204,7 @@ describe('a process that writes the new format beside one that reads both and wr
 });
 
 describe('a process of a release that reads the old format only, beside this one', () => {
-  test('takes what is in the old one, leaves what is in the new one, and says so', { timeout }, async () => {
+  test('takes what is in the old one, leaves what is in the new one, and says so', async () => {
     const [first, recent] = await Promise.all([begun('before'), begun('now')]);
     await sell(recent, 'email', ['email-done']);
     await eventually(async () => (await stateOf('email-done')) === 'succeeded', 'a mail to be sent');

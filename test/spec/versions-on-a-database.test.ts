@@ -16,7 +16,7 @@ let trade: Trade;
 beforeAll(async () => {
   shared = await sharedDatabase();
   trade = tradeAt(shared.provider.url);
-}, 120_000);
+});
 afterAll(() => shared.close());
 
 /** A process whose worker is found dead soon after it is gone. */

@@ -51,7 +51,7 @@ export interface OnNats {
 }
 
 /** The time-out of whoever waits here; the machine may be slow. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export async function onNats(options?: PrivateNatsOptions): Promise<OnNats> {
   return withServer(await privateNats(options));

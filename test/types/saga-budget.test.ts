@@ -84,11 +84,11 @@ describe.each<{ compiler: Compiler; budgets: readonly (readonly [steps: number, 
       expect(cost, `${steps} steps`).toBeGreaterThan(steps);
       expect(cost, `${steps} steps`).toBeLessThan(budget);
     }
-  }, 120_000);
+  });
 
   test('infers and refuses what the type tests say', async () => {
     const checked = await compile(join(root, 'test/types/saga.test-d.ts'), compiler);
 
     expect(checked).toContain('Instantiations');
-  }, 120_000);
+  });
 });

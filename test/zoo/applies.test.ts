@@ -16,7 +16,7 @@ beforeAll(async () => {
   const index = join(root, 'src/index.ts');
   // So that all of the library is read here, and not in the time of the first test.
   complaints(index, await readFile(index, 'utf8'));
-}, 120_000);
+});
 
 describe.each([...zoo, ...broken, ...rehearsed])('the defect of %s', (path) => {
   test('stands once in the source, and leaves code that runs and does something else', async () => {

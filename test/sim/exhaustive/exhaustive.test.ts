@@ -25,7 +25,7 @@ const never = { attempts: 2, left: { disturbances: 0, faults: 0, cancels: 0, ver
 const small: Options = { only: ['neither', 'key only'], limits: once };
 
 describe('a search of every order of what can happen to one operation', () => {
-  test('finds nothing wrong, and from everywhere a way to an end', { timeout: 60_000 }, () => {
+  test('finds nothing wrong, and from everywhere a way to an end', () => {
     const { summary, stories } = exhaustive(small);
 
     expect(stories).toEqual([]);
@@ -33,7 +33,7 @@ describe('a search of every order of what can happen to one operation', () => {
     expect(summary.states).toBeGreaterThan(10_000);
   });
 
-  test('finds the same states when it is made again', { timeout: 60_000 }, () => {
+  test('finds the same states when it is made again', () => {
     const { ms: _, ...first } = exhaustive({ ...small, only: ['neither'] }).summary;
     const { ms: __, ...again } = exhaustive({ ...small, only: ['neither'] }).summary;
 
@@ -53,7 +53,7 @@ describe('a search of every order of what can happen to one operation', () => {
     ['nothing is taken over',                  nothingIsTakenOver,        'neither',                   once,  'it cannot come to an end from here'],
     ['it is given back without a due time',    givenBackWithoutADueTime,  'look-up only',              never, 'an unsettled operation without a next step'],
     ['an identity may be taken twice',         noUniqueIdentity,          'neither',                   never, 'a second submission created a second operation'],
-  ])('shows it when %s', { timeout: 60_000 }, (_, defect, kind, limits, what) => {
+  ])('shows it when %s', (_, defect, kind, limits, what) => {
     const { stories } = exhaustive({ ...defect, only: [kind], limits, stopsAtFirst: true });
 
     expect(stories.map((story) => story.what)).toContain(what);

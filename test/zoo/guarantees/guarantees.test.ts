@@ -166,7 +166,7 @@ describe('the command', () => {
     expect(wrong).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: node ') });
   });
 
-  test('that is told to end says nothing more and leaves nothing behind', { timeout: 60_000 }, async () => {
+  test('that is told to end says nothing more and leaves nothing behind', async () => {
     const ran = await runExample(command, ['--json'], 6_000);
 
     expect({ ...ran, stderr: '' }).toEqual({ code: 143, stdout: '', stderr: '' });

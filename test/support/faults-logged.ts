@@ -5,16 +5,14 @@
 
 import { isSagacityError, type Logger } from 'sagacity';
 
-/** Told when a server of NATS goes away and takes along what it had handed out: the wakes are lost, and nothing else. */
-const OF_SURROUNDINGS: ReadonlySet<string> = new Set(['JetStream keeps no timers; the sweep finds what is due']);
+/** What is logged when a server of NATS goes away and takes along what it had handed out. */
+const SERVER_LOST = 'The server hands out no timers any more.';
 
 /** Tells of each fault, and shows on standard error what was logged as an error. */
 export function loggerOfFaults(tell: (what: string) => void): Logger {
   const listen = (facts: object, message: string) => {
     const error: unknown = 'error' in facts ? facts.error : null;
-    if (OF_SURROUNDINGS.has(message)) return;
-    if (error instanceof Error && !isSagacityError(error) && error.name !== 'NatsError')
-      tell(`${message}: ${error.message}`);
+    if (error instanceof Error && !isOfSurroundings(error)) tell(`${message}: ${error.message}`);
   };
   return {
     ...{ debug: listen, info: listen, warn: listen },
@@ -23,4 +21,8 @@ export function loggerOfFaults(tell: (what: string) => void): Logger {
       console.error(message, facts);
     },
   };
+}
+
+function isOfSurroundings(error: Error): boolean {
+  return isSagacityError(error) || error.name === 'NatsError' || error.message === SERVER_LOST;
 }

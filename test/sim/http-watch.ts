@@ -1,7 +1,7 @@
 /**
  * The judge of what goes by `http`: that a company which asks for a pause is given it, that one that is ill is left alone,
  * that it is sent to again no more often than its budget lets, and that every request is made by the contract that was
- * kept with its operation. What a company asked for it knows from the replies themselves.
+ * kept with its operation. What a company asked for it knows from the replies themselves, and what left from the wire.
  */
 
 import type { Kept } from '../../src/adapters/memory/rows.ts';
@@ -43,6 +43,8 @@ export class HttpWatch {
   /** What somebody has to hear of. */
   readonly #alarming = new Set<'locked-out' | 'key-conflict'>();
   readonly #breakers = new Map<Process, Breaker>();
+  /** The keys under which a request has left: an attempt that ended in doubt may never have got as far as that. */
+  readonly #left = new Set<string>();
   /** When each process sent something again, by its own steady clock as far as that goes. */
   readonly #again = new Map<Process, number[]>();
   #isDelayed: boolean | null = null;
@@ -70,10 +72,7 @@ export class HttpWatch {
   begins(process: Process, request: Request): void {
     this.looksAt(process);
     this.#checkBreaker(process, request);
-    const row = this.#seen.rowOf(request.subject, request.idempotencyKey);
-    if (row !== null && !this.#seen.isLost() && wasSentBefore(this.#seen.recordsOf(row), request.attempt)) {
-      this.#checkBudget(process, request);
-    }
+    if (this.#left.has(request.idempotencyKey) && !this.#seen.isLost()) this.#checkBudget(process, request);
   }
 
   #checkBreaker(process: Process, { subject, attempt }: Request): void {
@@ -115,6 +114,7 @@ export class HttpWatch {
 
   /** A request has left. */
   sends({ promised, http, subject, attempt, idempotencyKey }: Request, outgoing: Outgoing): void {
+    this.#left.add(idempotencyKey);
     const row = this.#seen.rowOf(subject, idempotencyKey);
     if (row === null || this.#seen.isLost()) return;
     // Written by the operation's chart.
@@ -236,7 +236,6 @@ interface Body {
   readonly reason?: string;
   readonly sendAgain?: string;
   readonly speaksFor?: string;
-  readonly sent?: boolean;
   readonly reply?: ReplyTold;
 }
 
@@ -254,11 +253,4 @@ function bodyIn({ body }: Pick<StoredRecord, 'body'>): Body {
 
 function replyIn(record: Pick<StoredRecord, 'body'>): ReplyTold | null {
   return bodyIn(record).reply ?? null;
-}
-
-/** Something of it had been sent before this attempt, as far as anybody knows. */
-function wasSentBefore(records: readonly StoredRecord[], attempt: number): boolean {
-  return records.some(
-    (record) => record.kind === 'end' && (record.attempt ?? attempt) < attempt && bodyIn(record).sent !== false,
-  );
 }

@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { type Fault, faults, faultsOfContracts } from './faults.ts';
-import { type Plan, planOf, type Promised } from './plan.ts';
+import { type Care, type Plan, planOf, type Promised } from './plan.ts';
 import { noSagas } from './saga-plan.ts';
 import { playPlan } from './schedule.ts';
 import { Tally } from './tally.ts';
@@ -23,6 +23,12 @@ const keyedAndLookedUp: Partial<Promised> = {
   lookup: { visibleWithinMs: 500, arrivalLimitMs: null, everyMs: 500, giveUpAfterMs: 60_000 },
   timeoutMs: 1_000,
   attempts: 3,
+};
+
+/** A company that is hardly ever taken to be ill, and is sent to again once in a while. */
+const ofOneRetry: Care = {
+  breaker: { withinMs: 10_000, ends: 1_000, share: 1, pauseMs: 3_000, maxPauseMs: 3_000 },
+  retryBudget: { retries: 1, perMs: 10_000 },
 };
 
 /** Nothing wrong, and nothing missing. */
@@ -166,6 +172,26 @@ describe('people', () => {
       promised: keyedAndLookedUp,
       plan: { wanted },
       meets: ['submission: joined', 'submission: new'],
+    });
+
+    expect(told).toEqual(asItShould);
+  });
+});
+
+describe('a company that is reached by http', () => {
+  test('is sent to for the first time out of no budget, however late it was learnt that nothing had left', async () => {
+    const wanted = ['order-1', 'order-2', 'order-3', 'order-4'].map((key) => ({
+      ...{ tenant: 'north', action: 'first.charge', key, atMs: 0 },
+    }));
+
+    const told = await played({
+      rates: { outage: 0.3, 'store-restart': 0.4, 'slow-store': 0.3, decision: 0.9 },
+      promised: {
+        ...{ http: { kind: 'unkeyed', maxPauseMs: 1_000 }, keyRetentionMs: null, lookup: null },
+        ...{ timeoutMs: 1_000, sendWithinMs: 500, attempts: 3, pauseMs: 100 },
+      },
+      plan: { wanted, care: ofOneRetry, concurrency: 32, latencyMs: 200, events: 600 },
+      meets: ['escalated --verdict--> pending'],
     });
 
     expect(told).toEqual(asItShould);

@@ -42,7 +42,9 @@ export interface LookupTimes extends AskingTimes {
    * How late a request that was sent can still take effect, counted from the end of its attempt; an executor that sends
    * after its abort breaks it. An absence that is seen after it is final: without attempts left, or cancelled, the
    * operation has failed. Left out: nobody says, and no absence is final. While the provider knows the key it is enough
-   * to send again; where nothing may be sent any more, a person is asked (`absent-not-final`).
+   * to send again; where nothing may be sent any more, a person is asked (`absent-not-final`). The longer this is, the
+   * earlier sending again under the key stops: what is sent must arrive, however late, while the provider knows it. Where
+   * that leaves no time it is sent again once its absence is final.
    */
   readonly arrivalLimit?: Duration;
 }

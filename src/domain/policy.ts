@@ -63,6 +63,14 @@ export function attemptsLeft(history: History, policy: Policy): boolean {
   return counted < policy.retry.attempts + history.grants;
 }
 
+/**
+ * How long after its start a request can still take effect, as far as anybody says. What is left of the provider's memory
+ * of the key has to be longer when an attempt starts, or else the same key could do it again.
+ */
+export function marginMs({ sendWithinMs, timeoutMs, lookup }: Policy): number {
+  return sendWithinMs + timeoutMs + (lookup?.arrivalLimitMs ?? 0);
+}
+
 /** The proof of all attempts together under this policy. */
 export function proof(history: History, policy: Policy): ReturnType<typeof proofOf> {
   return proofOf(history, policy.keyRetentionMs !== null);

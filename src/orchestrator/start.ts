@@ -4,7 +4,7 @@
  * the provider's memory, or a turn that is written although what it rests on was lost in a fail-over.
  */
 
-import { isResubmission, type Policy } from '../domain/policy.ts';
+import { isResubmission, marginMs, type Policy } from '../domain/policy.ts';
 import type { KernelRow } from '../kernel/row.ts';
 import type { Start } from '../ports/store.ts';
 import { contextOf, stateOf } from './row.ts';
@@ -23,31 +23,22 @@ export function startIn(before: KernelRow | null, after: KernelRow, { timeline, 
   const known = before === null ? 0 : contextOf(before).history.attempts.length;
   const begun = history.attempts.slice(known).at(-1);
   const { sendWithinMs, keyRetentionMs: retentionMs } = policy;
-  const marginMs = marginOf(policy);
+  const ofAll = { sendWithinMs, retentionMs, timeline };
   if (begun === undefined) return failsIn(before, after) ? { ...nothing, timeline } : null;
   if (begun.assumedOn === undefined) {
-    return { sendWithinMs, retentionMs, marginMs, insideWindow: isResubmission(history), timeline };
+    return { ...ofAll, marginMs: marginMs(policy), insideWindow: isResubmission(history) };
   }
   // Whatever was sent under the lost start left before now, and the provider counts from then.
-  return { sendWithinMs, retentionMs, marginMs: marginMs + lostForMs, insideWindow: false, timeline };
+  return { ...ofAll, marginMs: marginMs(policy) + lostForMs, insideWindow: false };
 }
 
 /**
  * When the first request that its key counts from could leave, by the store's clock; it is the same for all that follow
  * it. `now`: where no key is retained, each request is the first.
  */
-export function firstSentAt(
-  { sendWithinMs, timeoutMs, keyRetentionMs }: Policy,
-  windowEndsAt: number | null,
-  now: number,
-): number {
-  if (keyRetentionMs === null || windowEndsAt === null) return now;
-  return windowEndsAt - (keyRetentionMs - marginOf({ sendWithinMs, timeoutMs }));
-}
-
-/** How long after its start a request may be on its way. */
-function marginOf({ sendWithinMs, timeoutMs }: Pick<Policy, 'sendWithinMs' | 'timeoutMs'>): number {
-  return sendWithinMs + timeoutMs;
+export function firstSentAt(policy: Policy, windowEndsAt: number | null, now: number): number {
+  if (policy.keyRetentionMs === null || windowEndsAt === null) return now;
+  return windowEndsAt - (policy.keyRetentionMs - marginMs(policy));
 }
 
 /** It fails because no attempt had an effect: that holds only where every start is recorded. */

@@ -1648,10 +1648,14 @@ function newlyCounted(before: History, after: History): number {
   ).length;
 }
 
+function onTheWayMs({ sendWithinMs, timeoutMs, lookup }: Policy): number {
+  return sendWithinMs + timeoutMs + (lookup?.arrivalLimitMs ?? 0);
+}
+
 /** The times that the store would have recorded with the start of an attempt. */
 function startedAt(facts: Facts, policy: Policy, isFresh: boolean): Facts {
-  const { keyRetentionMs, sendWithinMs, timeoutMs } = policy;
-  const marginMs = sendWithinMs + timeoutMs;
+  const { keyRetentionMs, sendWithinMs } = policy;
+  const marginMs = onTheWayMs(policy);
   const sendBy = facts.now + sendWithinMs;
   if (keyRetentionMs === null) return { ...facts, sendBy };
   const anew = facts.now + keyRetentionMs - marginMs;
@@ -1661,9 +1665,10 @@ function startedAt(facts: Facts, policy: Policy, isFresh: boolean): Facts {
 }
 
 /** The times that it would have recorded with one that may be lost. */
-function lostBefore(facts: Facts, { keyRetentionMs, sendWithinMs, timeoutMs }: Policy): Facts {
-  const endsAt = keyRetentionMs === null ? null : facts.now + keyRetentionMs - sendWithinMs - timeoutMs - 20;
-  return { ...facts, sendBy: facts.now + sendWithinMs, windowEndsAt: facts.windowEndsAt ?? endsAt };
+function lostBefore(facts: Facts, policy: Policy): Facts {
+  const { keyRetentionMs } = policy;
+  const endsAt = keyRetentionMs === null ? null : facts.now + keyRetentionMs - onTheWayMs(policy) - 20;
+  return { ...facts, sendBy: facts.now + policy.sendWithinMs, windowEndsAt: facts.windowEndsAt ?? endsAt };
 }
 
 function armedBy(actions: readonly { readonly type: string; readonly params: unknown }[]): number[] {

@@ -29,6 +29,9 @@ const STREAM = 0xfa_bc_f3_47;
 /** The share of the seeds that tell one of the stories. */
 const SHARE = 0.1;
 
+/** The share of the other seeds without sagas whose requests outlive their key. */
+const OUTLIVING = 0.03;
+
 /** The share of the other seeds with sagas in which these do what they did not do at first. */
 const NEWS = 0.8;
 
@@ -37,8 +40,19 @@ type Story = (plan: Plan) => Plan;
 /** The plan of a seed, bent by what was thought of later, with providers that `promise` draws. */
 export function later(plan: Plan, promise: Promising): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xc2_b2_ae_35) ^ STREAM);
-  return chance.is(SHARE) ? tale(plan, chance) : tangled(withNews(plan, chance, promise), promise);
+  if (chance.is(SHARE)) return tale(plan, chance);
+  if (plan.sagas.wanted.length === 0) return chance.is(OUTLIVING) ? outliving(plan) : plan;
+  return tangled(withNews(plan, chance, promise), promise);
 }
+
+/** A request that is not there when it is looked up can arrive when the next one, sent under its key, is forgotten. */
+const outliving: Story = orders(
+  {
+    ...{ keyRetentionMs: 8_000, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 100, attempts: 4, http: null },
+    lookup: { visibleWithinMs: 500, arrivalLimitMs: 15_000, everyMs: 500, giveUpAfterMs: 105_000 },
+  },
+  { 'late-arrival': 0.6 },
+);
 
 /** What sagas did not do at first. */
 function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {

@@ -6,7 +6,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { absent, createOrchestrator, inconclusive, notApplied, type Run } from 'sagacity';
-import { memoryStore } from 'sagacity/testing';
+import { memoryStore, type ScriptedProvider } from 'sagacity/testing';
 import { evenChance } from '../support/chance.ts';
 import { type Charge, timedShop, type TimedShop, type TimedShopOptions } from '../support/timed.ts';
 import { reached } from '../support/world.ts';
@@ -24,11 +24,12 @@ const hour = 60 * minute;
 
 /** A charge that pauses `delayMs` between attempts and executes as `execute` says; `send` charges for real. */
 async function charged(
-  options: TimedShopOptions & { readonly delayMs: number },
+  options: TimedShopOptions & { readonly delayMs: number; readonly calls?: Parameters<ScriptedProvider['calls']>[0] },
   execute: (context: Parameters<Execute>[0], send: Execute) => ReturnType<Execute>,
 ): Promise<ChargeRun> {
-  const { delayMs, ...rest } = options;
+  const { delayMs, calls = [], ...rest } = options;
   shop = await timedShop({ start: false, ...rest });
+  await shop.provider.calls(calls);
   const { policy, options: told } = shop.charge;
   const retry = { ...policy.retry, backoff: 'fixed', delayMs, maxDelayMs: delayMs, jitter: 'none' } as const;
   const charge: Charge = {
@@ -137,6 +138,47 @@ describe('a charge whose reply was lost, and whose next attempt is due near the 
 
     await shop.clock.advance(hour - 30 * second);
     await shop.pass('1m');
+
+    expect(await shop.provider.records()).toHaveLength(1);
+    expect(await run.status()).toBe('succeeded');
+    expect(await shop.sentKeys()).toHaveLength(2);
+  });
+});
+
+describe('a charge whose request can arrive when its key, sent again, is forgotten', () => {
+  const late = { keyRetention: '1h', lookup: { arrivalLimit: '2h' }, attempts: 2, delayMs: second } as const;
+
+  test('is not sent again while that can be', async () => {
+    const run = await charged({ ...late, calls: [`late(${90 * minute})`, `forget(${hour})`] }, (context, send) =>
+      send(context),
+    );
+
+    await shop.pass('3h', '1m');
+
+    expect(await shop.provider.records()).toHaveLength(1);
+    expect(await run.status()).toBe('succeeded');
+    expect(await shop.sentKeys()).toHaveLength(1);
+  });
+
+  test('is sent again once its absence is final', async () => {
+    const run = await charged({ ...late, calls: ['drop'] }, (context, send) => send(context));
+
+    await shop.pass('2h', '1m');
+    const sentBefore = (await shop.sentKeys()).length;
+    await shop.pass('2h', '1m');
+
+    expect(sentBefore).toBe(1);
+    expect(await run.status()).toBe('succeeded');
+    expect(await shop.provider.records()).toHaveLength(1);
+  });
+
+  test('is sent again at once by a definition whose key outlasts its requests', async () => {
+    const run = await charged(
+      { ...late, keyRetention: '24h', calls: [`late(${90 * minute})`, `forget(${24 * hour})`] },
+      (context, send) => send(context),
+    );
+
+    await shop.pass('3h', '1m');
 
     expect(await shop.provider.records()).toHaveLength(1);
     expect(await run.status()).toBe('succeeded');

@@ -13,7 +13,7 @@ export interface ChargeOptions {
   readonly keyRetention?: '24h' | '1h' | 'none';
   /** `'none'`: the provider cannot be asked. */
   readonly lookup?:
-    | { readonly visibleWithin?: '30s' | '1s'; readonly arrivalLimit?: '1m'; readonly giveUpAfter?: '1h' }
+    | { readonly visibleWithin?: '30s' | '1s'; readonly arrivalLimit?: '1m' | '2h'; readonly giveUpAfter?: '1h' }
     | 'none';
   /** A path of the provider that ignores keys. */
   readonly keyless?: boolean;

@@ -7,6 +7,7 @@ import { operationMachine } from '../../../machines/operation.ts';
 import { kernelOf } from '../../../src/kernel/kernel.ts';
 import { type Rulings, shipped } from './decisions.ts';
 import type { Options } from './exhaustive.ts';
+import { TICK } from './kinds.ts';
 import { shippedRules, type StoreRules } from './worker.ts';
 
 type Defect = Pick<Options, 'rulings' | 'rules'>;
@@ -105,3 +106,8 @@ export const theLivingAreRobbed: Defect = {
     },
   },
 };
+
+/** The window is as long as if nothing came later than its attempt waits. */
+export const theWindowForgetsWhatIsLate = writing((rows, turn, ...rest) =>
+  shippedRules.applyTurn(rows, { ...turn, start: turn.start && { ...turn.start, marginMs: 2 * TICK } }, ...rest),
+);

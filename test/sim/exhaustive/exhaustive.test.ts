@@ -9,6 +9,7 @@ import {
   nothingIsTakenOver,
   noUniqueIdentity,
   theLivingAreRobbed,
+  theWindowForgetsWhatIsLate,
   theWindowNeverEnds,
   whatIsUnprovenIsSentAgain,
 } from './defects.ts';
@@ -47,6 +48,7 @@ describe('a search of every order of what can happen to one operation', () => {
     ['an absence is believed at once',         anAbsenceIsBelievedAtOnce, 'look-up only with a limit', never, 'two effects of one operation'],
     ['what is unproven is sent again',         whatIsUnprovenIsSentAgain, 'neither',                   never, 'sent again although an attempt is unproven and no key is retained'],
     ['the window of a key never ends',         theWindowNeverEnds,        'key only',                  never, 'sent again outside the window'],
+    ['the window forgets what is late',        theWindowForgetsWhatIsLate, 'key and a longer limit',   never, 'sent again outside the window'],
     ['the fence compares the revision only',   noClaimInTheFence,         'neither',                   once,  'a write of an older generation was accepted'],
     ['there is no fence',                      noFence,                   'neither',                   once,  'a write of an older generation was accepted'],
     ['the living are robbed',                  theLivingAreRobbed,        'neither',                   never, 'sent by a worker that does not own it'],

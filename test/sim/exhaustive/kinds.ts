@@ -28,6 +28,8 @@ const policy: Policy = {
 };
 
 const limited = { ...lookup, arrivalLimitMs: TICK, giveUpAfterMs: 3 * TICK };
+/** So late that a request can arrive when another one, sent after it under the same key, is forgotten. */
+const late = { ...lookup, arrivalLimitMs: 4 * TICK, giveUpAfterMs: 6 * TICK };
 const atOnce = { ...policy.retry, delayMs: 0, maxDelayMs: 0 };
 /** As short as it can be if an absence is to count early enough for another attempt. */
 const retained = { keyRetentionMs: 6 * TICK, retry: atOnce };
@@ -35,7 +37,8 @@ const retained = { keyRetentionMs: 6 * TICK, retry: atOnce };
 /** What each kind of provider knows and can be asked. */
 export const KINDS = {
   'key and look-up': { ...policy, ...retained, lookup },
-  'key and look-up with a limit': { ...policy, ...retained, lookup: limited },
+  'key and look-up with a limit': { ...policy, ...retained, keyRetentionMs: 7 * TICK, lookup: limited },
+  'key and a longer limit': { ...policy, ...retained, lookup: late },
   'key only': { ...policy, keyRetentionMs: 5 * TICK },
   'look-up only': { ...policy, lookup },
   'look-up only with a limit': { ...policy, lookup: limited },

@@ -3,8 +3,8 @@
  * every promise that the policy states and no other one: it counts its memory from the first request it saw, a record
  * may be invisible for as long as it may, and a request may arrive as late as it may.
  *
- * One case is left out, because no promise covers it: a request that arrives after its attempt's time-out, at a
- * provider that has answered for the key before and has forgotten it since.
+ * One case is left out, because no promise covers it: where nobody says how late a request can arrive, one that arrives
+ * after its attempt's time-out, at a provider that has answered for the key before and has forgotten it since.
  */
 
 import type { Policy } from '../../../src/domain/policy.ts';
@@ -55,14 +55,18 @@ export function findingsAt(policy: Policy, { provider, now }: World): readonly F
 /** A request that is on its way can no longer arrive: it is later than a promise allows, or than this search goes. */
 export function isTooLate(policy: Policy, { provider, now }: World, { wire, leftAt }: Request): boolean {
   if (wire !== 'out' || leftAt === null) return false;
-  const limitMs = latenessOf(policy);
-  if (limitMs !== null && now > leftAt + policy.timeoutMs + limitMs) return true;
-  return now > leftAt + policy.timeoutMs && hasForgottenAnAnswer(policy, provider, now);
+  const isLate = now > leftAt + promisedWayMs(policy);
+  return isLate && (saysHowLate(policy) || hasForgottenAnAnswer(policy, provider, now));
 }
 
-/** How late a request may arrive, counted from the end of its attempt; null: nobody says, and it may at any time. */
-function latenessOf({ lookup }: Policy): number | null {
-  return lookup?.arrivalLimitMs ?? null;
+/** Otherwise nobody says, and it may arrive at any time. */
+function saysHowLate({ lookup }: Policy): boolean {
+  return lookup !== null && lookup.arrivalLimitMs !== null;
+}
+
+/** How long a request may be on its way, as far as anybody says. */
+function promisedWayMs({ timeoutMs, lookup }: Policy): number {
+  return timeoutMs + (lookup?.arrivalLimitMs ?? 0);
 }
 
 function hasForgottenAnAnswer(policy: Policy, provider: Provider, now: number): boolean {
@@ -78,13 +82,13 @@ export function canStillTakeEffect(policy: Policy, world: World, request: Reques
   const known = knownKey(policy, provider, now);
   if (known === null || known.answer === null) return true;
   // Later than this it is left out, and until then the key is known or not.
-  return known.since + (policy.keyRetentionMs ?? 0) <= leftAt + policy.timeoutMs;
+  return known.since + (policy.keyRetentionMs ?? 0) <= leftAt + promisedWayMs(policy);
 }
 
-/** A request that leaves now and is not late may arrive when an answer that was given for its key is forgotten. */
+/** A request that leaves now and keeps to what is promised may arrive when an answer that was given for its key is forgotten. */
 export function mayArriveForgotten(policy: Policy, { provider, now }: World): boolean {
   const known = knownKey(policy, provider, now);
   const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;
   if (known === null || known.answer === null) return hasAnswered;
-  return known.since + (policy.keyRetentionMs ?? 0) <= now + policy.timeoutMs;
+  return known.since + (policy.keyRetentionMs ?? 0) <= now + promisedWayMs(policy);
 }

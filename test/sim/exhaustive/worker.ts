@@ -7,7 +7,7 @@
 
 import { applyTurn, claim, handOver, shown } from '../../../src/adapters/memory/rows.ts';
 import type { AttemptResult } from '../../../src/domain/attempt.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
+import { marginMs, type Policy } from '../../../src/domain/policy.ts';
 import type { OperationHappening } from '../../../src/orchestrator/advance.ts';
 import { seenOf, toBody } from '../../../src/orchestrator/handover.ts';
 import type { Handover, OperationRow, Receipt, Start, Turn } from '../../../src/ports/store.ts';
@@ -335,11 +335,11 @@ function turnOf(
   return { tenant: REF.tenant, ...as, ...fields };
 }
 
-function startOf({ sendWithinMs, keyRetentionMs, timeoutMs }: Policy, { resubmits }: Position): Start {
+function startOf(policy: Policy, { resubmits }: Position): Start {
   return {
-    sendWithinMs,
-    retentionMs: keyRetentionMs,
-    marginMs: sendWithinMs + timeoutMs,
+    sendWithinMs: policy.sendWithinMs,
+    retentionMs: policy.keyRetentionMs,
+    marginMs: marginMs(policy),
     insideWindow: resubmits,
     timeline: TIMELINE,
   };

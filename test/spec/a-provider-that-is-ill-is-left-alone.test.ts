@@ -32,7 +32,7 @@ interface Order {
 
 /** What the bank answers, and what it was asked. */
 interface Bank {
-  answer: 'well' | 'busy' | 'silent';
+  answer: 'well' | 'busy' | 'silent' | 'out-of-reach';
   retryAfterMs: number;
   readonly books: Map<string, string>;
   readonly sentAt: { readonly key: string; readonly at: number; readonly attempt: number }[];
@@ -90,6 +90,7 @@ function charging(action = 'card.charge', attempts = 3) {
     input: typed<Order>(),
     key: ({ input }) => input.orderId,
     execute({ idempotencyKey: key, attempt }): Outcome<string, never> {
+      if (bank.answer === 'out-of-reach') return { ...notApplied('no connection'), sent: false };
       bank.sentAt.push({ key, attempt, at: clock.monotonic() });
       if (bank.answer === 'busy') return { ...notApplied('status 429'), retryAfterMs: bank.retryAfterMs };
       if (bank.answer === 'silent') throw new Error('The reply was lost.');
@@ -306,6 +307,20 @@ describe('further attempts at a bank', () => {
     expect(sentAtOnce).toBe(1);
     expect(await run.status()).toBe('succeeded');
     expect(bank.books.size).toBe(16);
+  });
+
+  test('are those of which something has left before: after none that did, it is the first', async () => {
+    const charge = charging('card.charge', 3);
+    const desk = await office({ definitions: [charge], concurrency: 100, providers: budget });
+    bank.answer = 'out-of-reach';
+    await Promise.all(orders(50).map((order) => desk.submit(charge, order)));
+    await clock.advance(0);
+
+    bank.answer = 'well';
+    await pass(30_000);
+
+    expect(bank.books.size).toBe(50);
+    expect(new Set(bank.sentAt.map(({ attempt }) => attempt))).toEqual(new Set([2]));
   });
 });
 

@@ -219,4 +219,23 @@ describe('a database', () => {
 
     expect(told).toEqual(asItShould);
   });
+
+  test('that goes on losing requests has what comes late in the end', async () => {
+    const orders = Array.from({ length: 40 }, (_, index) => `order-${index + 1}`);
+
+    const told = await played({
+      rates: { 'late-arrival': 0.9 },
+      promised: {
+        ...{ ...keyedAndLookedUp, attempts: 4, honoursAbort: false },
+        lookup: { visibleWithinMs: 0, arrivalLimitMs: 60_000, everyMs: 500, giveUpAfterMs: 200_000 },
+      },
+      plan: {
+        wanted: orders.map((key) => ({ tenant: 'north', action: 'first.charge', key, atMs: 0 })),
+        ...{ keeps: 'a lossy store', exclusive: false },
+      },
+      meets: ['a late result applied', 'request lost: handOver'],
+    });
+
+    expect(told).toEqual(asItShould);
+  });
 });

@@ -165,6 +165,8 @@ async function run(course: Course, stage: Stage): Promise<void> {
     course.violated('liveness', 'what had settled before a fail-over was not verified');
   }
 
+  // What was heard a moment ago is on its way still where the store goes on losing requests.
+  await until(course, limitMs, () => watch.untold.length === 0);
   watch.checkAnswers();
   fleet.close();
   fleet.stopAll();

@@ -82,6 +82,7 @@ describe('a defect in the library', () => {
     'new-key-per-attempt',
     'interrupted-attempt-is-run-again',
     'doubt-taken-for-written',
+    'late-result-dropped',
   ])('is caught: %s', async (defect) => {
     const { caught } = await zoo({ processes: 1, only: [defect], schedulesMax: 2_000, onRow: () => {} });
 

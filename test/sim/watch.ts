@@ -526,17 +526,26 @@ export class Watch {
     this.#answers.push({ process, subject, idempotencyKey, attempt });
   }
 
-  /** Nothing is lost of what a provider told a process that still lives, however late: it is in the history. */
+  /**
+   * What a provider told a process that still lives, however late, and no history tells yet. It is lost only if it never
+   * gets there: until the store has taken it, whoever heard it hands it over again.
+   */
+  get untold(): readonly Answered[] {
+    return this.#answers.filter((answered) => answered.process.state === 'running' && !this.#isTold(answered));
+  }
+
+  /** Nothing is lost of what a provider told a process that lives on. */
   checkAnswers(): void {
-    if (this.#failovers > 0) return;
-    for (const { process, subject, idempotencyKey, attempt } of this.#answers) {
-      const row = this.#rowOf(subject, idempotencyKey);
-      if (process.state !== 'running' || row === null) continue;
-      const isKept = (this.#data.rows.records.get(keyOf(row)) ?? []).some(
-        ({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body),
-      );
-      if (!isKept) this.#wrong('I7', `what was answered to attempt ${attempt} of ${subject} is in no history`);
+    for (const { subject, attempt } of this.untold) {
+      this.#wrong('I7', `what was answered to attempt ${attempt} of ${subject} is in no history`);
     }
+  }
+
+  #isTold({ subject, idempotencyKey, attempt }: Answered): boolean {
+    const row = this.#rowOf(subject, idempotencyKey);
+    if (this.#failovers > 0 || row === null) return true;
+    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
+    return records.some(({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body));
   }
 
   /** At the end: who was shown records under two names has said so, or a person has decided. */

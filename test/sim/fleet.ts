@@ -5,7 +5,7 @@
 
 import { isExpected, messageOf } from './callers.ts';
 import type { Course } from './course.ts';
-import { Process, type Surroundings } from './process.ts';
+import { DRIFT_MAX, Process, type Surroundings } from './process.ts';
 
 /** A process is given so long to stop. */
 const STOP_WITHIN_MS = 3_000;
@@ -52,9 +52,13 @@ export class Fleet {
     if (this.#stopping.has(process)) return;
     this.#stopping.add(process);
     this.#course.tell(process.name, 'is asked to stop');
+    const { agenda } = this.#course;
+    const askedAt = agenda.now;
     process.orchestrator.stop({ within: STOP_WITHIN_MS }).then(
       () => {
         this.#course.tally.met('ended by stopping');
+        const isInTime = agenda.now - askedAt < STOP_WITHIN_MS * (1 - DRIFT_MAX);
+        if (isInTime) this.#surroundings.companies.watch.checkLeft(process, askedAt);
         this.#seeOff(process, LOOKS);
       },
       (error: unknown) => this.#course.violated('stop', messageOf(error)),

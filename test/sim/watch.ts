@@ -36,6 +36,7 @@ interface Answered {
   readonly subject: string;
   readonly idempotencyKey: string;
   readonly attempt: number;
+  readonly at: number;
 }
 
 /** What the store may have been told and what a process took for its time differ by no more than this. */
@@ -523,7 +524,7 @@ export class Watch {
 
   /** A provider's answer has reached a process that lives. */
   answered(process: Process, subject: string, { idempotencyKey, attempt }: Omit<Sent, 'input'>): void {
-    this.#answers.push({ process, subject, idempotencyKey, attempt });
+    this.#answers.push({ process, subject, idempotencyKey, attempt, at: this.#course.agenda.now });
   }
 
   /**
@@ -541,11 +542,29 @@ export class Watch {
     }
   }
 
+  /** Who has stopped in time has given nothing up: what it was told before then is there for the others. */
+  checkLeft(process: Process, askedAt: number): void {
+    for (const answered of this.untold) {
+      if (answered.process !== process || answered.at > askedAt || this.#isHandedOver(answered)) continue;
+      const { subject, attempt } = answered;
+      this.#wrong('I7', `${process.name} has stopped with what was answered to attempt ${attempt} of ${subject}`);
+    }
+  }
+
   #isTold({ subject, idempotencyKey, attempt }: Answered): boolean {
     const row = this.#rowOf(subject, idempotencyKey);
     if (this.#failovers > 0 || row === null) return true;
     const records = this.#data.rows.records.get(keyOf(row)) ?? [];
     return records.some(({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body));
+  }
+
+  #isHandedOver({ subject, idempotencyKey, attempt }: Answered): boolean {
+    const row = this.#rowOf(subject, idempotencyKey);
+    return [...this.#data.rows.handovers.values()].some(({ handover }) => {
+      // Written by the orchestrator, of which words about attempts name both.
+      const { kind, ...of } = decode(handover.body) as Readonly<Record<string, unknown>>;
+      return kind === 'evidence' && of['operation'] === row?.id && of['attempt'] === attempt;
+    });
   }
 
   /** At the end: who was shown records under two names has said so, or a person has decided. */

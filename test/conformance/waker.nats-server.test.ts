@@ -150,10 +150,14 @@ describe('a server that keeps timers', () => {
       await Promise.all(members.map((member) => member.close()));
     });
     const process = await on.process({ options: { replicas: 3 } });
-    const leader = async () => (await (await on.jetStream()).streams.info(on.subjects.stream)).cluster?.leader;
+    const told = async () => (await on.jetStream()).streams.info(on.subjects.stream);
 
     for (const [round, isLeader] of [true, false].entries()) {
-      const leading = await leader();
+      let leading: string | undefined;
+      await eventually(async () => {
+        leading = (await told()).cluster?.leader;
+        return leading !== undefined;
+      }, 'one of them to lead');
       const victim = members.find((_, n) => (`member-${n + 1}` === leading) === isLeader);
       const askedAt = performance.now();
       process.waker.wake(wakeFor(round), 8 * second, 'anybodys');
@@ -167,7 +171,7 @@ describe('a server that keeps timers', () => {
     }
 
     expect(process.woken.map(({ wake }) => wake)).toStrictEqual([wakeFor(0), wakeFor(1)]);
-    expect((await (await on.jetStream()).streams.info(on.subjects.stream)).config.num_replicas).toBe(3);
+    await eventually(async () => (await told()).config.num_replicas === 3, 'three of them to have it');
   });
 });
 

@@ -56,7 +56,7 @@ const outliving: Story = orders(
 
 /** What sagas did not do at first. */
 function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {
-  if (!chance.is(NEWS) || plan.sagas.wanted.length === 0) return plan;
+  if (!chance.is(NEWS)) return plan;
   const sharing: typeof broken = (bent) => shared(bent, chance, promise);
   const news = [
     chance.is(0.4) ? asking : null,

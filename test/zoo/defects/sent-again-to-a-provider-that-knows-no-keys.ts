@@ -12,8 +12,8 @@ export const defect: Defect = {
     },
     {
       file: 'src/orchestrator/start.ts',
-      find: 'insideWindow: isResubmission(history), timeline }',
-      replace: 'insideWindow: retentionMs !== null && isResubmission(history), timeline }',
+      find: 'insideWindow: isResubmission(history) }',
+      replace: 'insideWindow: retentionMs !== null && isResubmission(history) }',
     },
   ],
 };

@@ -70,8 +70,8 @@ export interface ContractLookupOptions {
   /** After this long a look-up shows a record that exists. */
   readonly visibleWithin: Duration;
   /**
-   * How late a request that was sent can still take effect; sending again under the key stops that much earlier. Left out:
-   * the provider does not say.
+   * How late a request that was sent can still take effect, counted from the end of its attempt; sending again under the
+   * key stops that much earlier. Left out: the provider does not say.
    */
   readonly arrivalLimit?: Duration;
 }

@@ -8,7 +8,7 @@ import type { Retry } from '../domain/backoff.ts';
 import type { Contract } from '../domain/contract.ts';
 import { type Duration, formatDuration, lastingMs, milliseconds } from '../domain/duration.ts';
 import { definitionInvalid } from '../domain/errors.ts';
-import type { Policy } from '../domain/policy.ts';
+import { arrivalLimitMs, type Policy } from '../domain/policy.ts';
 import { refuseOtherWords } from './option-kinds.ts';
 import { refuseUnknownOptions } from './option-names.ts';
 
@@ -209,6 +209,8 @@ function refuseForgottenKey(action: string, policy: Policy): void {
     spans.push([`${further} times retry.maxDelay and timeout`, further * each]);
   }
   if (policy.lookup !== null) spans.push(['lookup.visibleWithin', policy.lookup.visibleWithinMs]);
+  // Nobody waits for an absence to be final, so that all must be sent again in time, if at all.
+  else if (arrivalLimitMs(policy) > 0) spans.push(['arrivalLimit of the contract', arrivalLimitMs(policy)]);
   const neededMs = spans.reduce((sum, [, ms]) => sum + ms, 0);
   if (neededMs < policy.keyRetentionMs) return;
   const sum = spans.map(([name, ms]) => `${name} (${formatDuration(ms)})`).join(' + ');

@@ -254,6 +254,8 @@ function speaksForKey(refusal: Settling): boolean {
 function mayBeOfAnEarlier({ attempts }: History): boolean {
   const last = attempts.findLast(isUnproven);
   if (last === undefined) return false;
+  // It may stand for several, one of which was refused.
+  if (last.assumedOn !== undefined) return true;
   return attempts.some(
     (attempt) =>
       attempt.number < last.number &&
@@ -273,7 +275,7 @@ function foundAlso(history: History, references: readonly (string | null)[]): Hi
   };
 }
 
-/** The provider no longer knows the key: what was absent while it did is unproven again. */
+/** Nothing may be sent again under the key any more: what was absent while it might is unproven again. */
 export function absenceExpired(history: History): History {
   const attempts = history.attempts.map(
     (attempt): Attempt => (attempt.standing === 'absent' ? { ...attempt, standing: 'unproven' } : attempt),

@@ -65,10 +65,15 @@ export function attemptsLeft(history: History, policy: Policy): boolean {
 
 /**
  * How long after its start a request can still take effect, as far as anybody says. What is left of the provider's memory
- * of the key has to be longer when an attempt starts, or else the same key could do it again.
+ * of the key has to be longer when something is sent again under it, or else that could do it once more.
  */
-export function marginMs({ sendWithinMs, timeoutMs, lookup }: Policy): number {
-  return sendWithinMs + timeoutMs + (lookup?.arrivalLimitMs ?? 0);
+export function marginMs(policy: Policy): number {
+  return policy.sendWithinMs + policy.timeoutMs + arrivalLimitMs(policy);
+}
+
+/** A contract says how late a request can arrive also where nobody is asked. */
+export function arrivalLimitMs({ contract, lookup }: Pick<Policy, 'contract' | 'lookup'>): number {
+  return (contract?.lookup ?? lookup)?.arrivalLimitMs ?? 0;
 }
 
 /** The proof of all attempts together under this policy. */

@@ -23,22 +23,26 @@ export function startIn(before: KernelRow | null, after: KernelRow, { timeline, 
   const known = before === null ? 0 : contextOf(before).history.attempts.length;
   const begun = history.attempts.slice(known).at(-1);
   const { sendWithinMs, keyRetentionMs: retentionMs } = policy;
-  const ofAll = { sendWithinMs, retentionMs, timeline };
+  const always = { sendWithinMs, retentionMs, timeline };
   if (begun === undefined) return failsIn(before, after) ? { ...nothing, timeline } : null;
   if (begun.assumedOn === undefined) {
-    return { ...ofAll, marginMs: marginMs(policy), insideWindow: isResubmission(history) };
+    return { ...always, marginMs: marginMs(policy), insideWindow: isResubmission(history) };
   }
   // Whatever was sent under the lost start left before now, and the provider counts from then.
-  return { ...ofAll, marginMs: marginMs(policy) + lostForMs, insideWindow: false };
+  return { ...always, marginMs: marginMs(policy) + lostForMs, insideWindow: false };
 }
 
 /**
  * When the first request that its key counts from could leave, by the store's clock; it is the same for all that follow
- * it. `now`: where no key is retained, each request is the first.
+ * it while the provider can know the key. `now`: where no key is retained, or that first request is forgotten, it is the
+ * first.
  */
 export function firstSentAt(policy: Policy, windowEndsAt: number | null, now: number): number {
-  if (policy.keyRetentionMs === null || windowEndsAt === null) return now;
-  return windowEndsAt - (policy.keyRetentionMs - marginMs(policy));
+  const { keyRetentionMs } = policy;
+  if (keyRetentionMs === null || windowEndsAt === null) return now;
+  const first = windowEndsAt - (keyRetentionMs - marginMs(policy));
+  // What starts later rests on no key: everything before it is proven to be without effect.
+  return now < first + keyRetentionMs ? first : now;
 }
 
 /** It fails because no attempt had an effect: that holds only where every start is recorded. */

@@ -422,6 +422,18 @@ describe('an operation with a contract', () => {
     );
   });
 
+  test('is refused when it asks nobody, and a request could arrive when its key is forgotten', () => {
+    const late = describing({ ...keyed, lookup: { by: 'key', visibleWithin: '30s', arrivalLimit: '10m' } });
+    const facts = { ...times, contract: late, lookup: 'none', retry: { attempts: 1 } };
+
+    const error = refusalOf('card.charge', { input, execute, ...facts });
+
+    expect(error.message).toContain(
+      'card.charge: sendWithin (5s) + timeout (30s) + arrivalLimit of the contract (10m) is 635s, which is not below ' +
+        'keyRetention of the contract card-company/charges (10m).',
+    );
+  });
+
   test('is accepted as soon as its last attempt fits', () => {
     const { policy } = operation('card.charge', {
       ...{ input, execute, contract: both, lookup: { find } },

@@ -566,7 +566,12 @@ describe('an attempt that a fail-over may have lost', () => {
 
   test.each<[string, (history: History) => History, string]>([
     ['absent', (history) => lookupAnswered(history, absent(), 'finally'), 'without-effect'],
-    ['found refused', (history) => lookupAnswered(history, found(failed('declined')), 'not-yet'), 'refused'],
+    ['found refused', (history) => lookupAnswered(history, found(failed('declined')), 'finally'), 'refused'],
+    [
+      'found refused while another could still come',
+      (history) => lookupAnswered(history, found(failed('declined')), 'not-yet'),
+      'unproven',
+    ],
     ['stated not to have been', absenceStated, 'without-effect'],
     ['absent while the key is known', (history) => lookupAnswered(history, absent(), 'inside-window'), 'absent'],
   ])('is still known for one when it was %s', (_, learn, standing) => {

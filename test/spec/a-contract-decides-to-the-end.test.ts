@@ -21,8 +21,8 @@ const described = {
 } as const satisfies Partial<ContractOptions>;
 
 /** It remembers a key, and everything that it has answered under it. */
-const remembering = (keyRetention: '24h' | '1h' = '24h') =>
-  contract({
+const told = (keyRetention: '24h' | '1h') =>
+  ({
     ...described,
     key: { in: 'header', name: 'Idempotency-Key' },
     keyRetention,
@@ -30,7 +30,8 @@ const remembering = (keyRetention: '24h' | '1h' = '24h') =>
       ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'first-reply' },
       ...{ afterServerError: 'first-reply', otherParameters: 'unsaid' },
     },
-  });
+  }) as const satisfies ContractOptions;
+const remembering = (keyRetention: '24h' | '1h' = '24h') => contract(told(keyRetention));
 const forgetful = contract({ ...described, version: '2', key: 'none' });
 
 const lost: Step = async ({ send }) => {
@@ -68,6 +69,26 @@ describe('a charge that was submitted under a contract', () => {
     await shop.orchestrator.stop({ within: 0 });
 
     await shop.clock.advance('2h');
+    const later = shop.another();
+    await later.start();
+    const again = await later.run(run.id);
+    await reached(again, 'escalated');
+
+    expect(await now(again)).toEqual({ status: 'escalated', reason: 'window-passed' });
+    expect(await keysSent(shop.provider)).toHaveLength(1);
+  });
+
+  test('is not sent again, though nobody is asked, when it could arrive after the key is forgotten', async () => {
+    const late = contract({
+      ...told('1h'),
+      lookup: { by: 'key', visibleWithin: '1s', arrivalLimit: '40m' },
+    });
+    shop = await stage({ contract: late, lookup: 'none', steps: [lost, charges] });
+    const run = await shop.orchestrator.submit(shop.charge, order);
+    await reached(run, 'pending');
+    await shop.orchestrator.stop({ within: 0 });
+
+    await shop.clock.advance('30m');
     const later = shop.another();
     await later.start();
     const again = await later.run(run.id);

@@ -1,6 +1,16 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { absent, createOrchestrator, found, operation, type Orchestrator, type Run, succeeded, typed } from 'sagacity';
-import { type Contract, contract } from 'sagacity/providers';
+import {
+  absent,
+  type AttemptContext,
+  createOrchestrator,
+  found,
+  operation,
+  type Orchestrator,
+  type Run,
+  succeeded,
+  typed,
+} from 'sagacity';
+import { type Contract, contract, type ContractOptions } from 'sagacity/providers';
 import { memoryStore, scriptedProvider, testClock } from 'sagacity/testing';
 import { company } from '../providers/company.ts';
 import { evenChance } from '../support/chance.ts';
@@ -127,30 +137,70 @@ describe('a charge that is submitted to the later release', () => {
   });
 });
 
-describe('a charge whose provider wants to know when it was first sent', () => {
-  test('says the same each time it is sent, also after a restart', async () => {
-    const clock = testClock();
-    const store = memoryStore({ clock });
+describe('a provider that wants to know when something was first sent', () => {
+  const tracking = {
+    ...{ name: 'post/mails', version: '1', docs: 'https://post.example/docs', verified: 'unverified' },
+    key: { in: 'header', name: 'Request-Key', firstSentHeader: 'First-Sent' },
+    sameKey: {
+      ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'unsaid' },
+      ...{ afterServerError: 'resumes', otherParameters: 'unsaid' },
+    },
+  } as const satisfies Partial<ContractOptions>;
+
+  /** It tears every connection down, and keeps what was said of the first time. */
+  async function tornDown() {
     const told: (string | undefined)[] = [];
     const at = await company((response, { headers }) => {
       told.push(headers['first-sent']?.toString());
       response.destroy();
     });
     closings.push(() => at.close());
-    const definition = operation('mail.send', {
+    const mail = {
       input: typed<Payment>(),
-      key: ({ input }) => input.orderId,
-      execute: ({ input, http }) => http.send({ url: at.url, json: input }, ({ body }) => succeeded(body)),
+      key: ({ input }: { readonly input: Payment }) => input.orderId,
+      execute: ({ input, http }: AttemptContext<Payment>) =>
+        http.send({ url: at.url, json: input }, ({ body }) => succeeded(body)),
+    };
+    return { told, mail };
+  }
+
+  test('is not told a time which it would not take any more, once what was sent at that is proven absent', async () => {
+    const clock = testClock();
+    const { told, mail } = await tornDown();
+    const definition = operation('mail.send', {
+      ...mail,
       contract: contract({
-        ...{ name: 'post/mails', version: '1', docs: 'https://post.example/docs', verified: 'unverified' },
-        key: { in: 'header', name: 'Request-Key', firstSentHeader: 'First-Sent' },
-        keyRetention: '24h',
-        sameKey: {
-          ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'unsaid' },
-          ...{ afterServerError: 'resumes', otherParameters: 'unsaid' },
-        },
-        lookup: 'none',
+        ...{ ...tracking, keyRetention: '5m' },
+        lookup: { by: 'reference', visibleWithin: '10s', arrivalLimit: '10m' },
       }),
+      lookup: { find: () => absent() },
+      retry: { attempts: 2, backoff: 'fixed', delay: '1s', maxDelay: '1s', jitter: 'none' },
+    });
+    const orchestrator = createOrchestrator({
+      ...{ store: memoryStore({ clock }), clock, random: evenChance(), definitions: [definition], tenant: 'shop-1' },
+    });
+    await orchestrator.start();
+    closings.push(() => orchestrator.stop({ within: 0 }));
+
+    await orchestrator.submit(definition, { orderId: 'order-17', amount: 1200 });
+    await until(async () => {
+      await clock.advance('5s');
+      return told.length === 2 ? clock.now() : null;
+    }, 'the mail to be sent once more');
+
+    const [first, second] = told.map((time) => Date.parse(time ?? ''));
+    expect(first).toBe(Date.UTC(2026, 0, 1));
+    expect(second).toBeGreaterThan(Date.UTC(2026, 0, 1, 0, 10));
+    expect(second).toBeLessThanOrEqual(clock.now());
+  });
+
+  test('is told the same each time it is sent to, also after a restart', async () => {
+    const clock = testClock();
+    const store = memoryStore({ clock });
+    const { told, mail } = await tornDown();
+    const definition = operation('mail.send', {
+      ...mail,
+      contract: contract({ ...tracking, keyRetention: '24h', lookup: 'none' }),
       lookup: 'none',
       retry: { attempts: 3, backoff: 'fixed', delay: '1m', maxDelay: '1m', jitter: 'none' },
     });

@@ -36,8 +36,8 @@ async function server(ackWaitMs: number): Promise<OnNats> {
   return on;
 }
 
-/** So long that nobody keeps it, and its timer waits at the server. */
-const times = { sendWithin: '5s', timeout: '20s', delay: '11s' } as const;
+/** So long that nobody keeps it, and its timer waits at the server until all of them do. */
+const times = { sendWithin: '5s', timeout: '20s', delay: '20s' } as const;
 
 /** Charges that are refused at first, whose process dies while they wait to be sent again. */
 async function waiting(on: OnNats, series: string, count: number) {

@@ -81,11 +81,11 @@ export async function reached(run: Run<unknown, string>, ...states: OperationSta
   );
 }
 
-/** Waits until `look` finds something, looking again whenever the event loop has turned; fails after ten seconds. */
+/** Waits until `look` finds something, looking again whenever the event loop has turned; fails after a minute. */
 export async function until<Found>(
   look: () => Promise<Found | null> | Found | null,
   what: string,
-  withinMs = 10_000,
+  withinMs = 60_000,
 ): Promise<Found> {
   const deadline = performance.now() + withinMs;
   for (;;) {

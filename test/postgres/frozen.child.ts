@@ -24,6 +24,8 @@ const { databaseUrl, natsUrl, providerUrl, times, submits, freezes, blocks } = J
 /** The statement that is to leave, if the process shall freeze then. */
 let leaving: StatementName | null = null;
 let hasFrozen = false;
+/** What its hand-over has changed is being looked at: the same process takes nothing up meanwhile. */
+let isLookedAt = false;
 /** The provider has the request, and holds its reply back. */
 let isHeld = false;
 
@@ -41,8 +43,8 @@ const store = overlay(own, {
   },
   sagaTurn: (turn: SagaTurn) => frozenAt(isNextStep(turn) ? 'saga' : null, () => own.sagaTurn(turn)),
   renew: (...given: Parameters<Store['renew']>) => frozenAt(isHeld ? 'renewal' : null, () => own.renew(...given)),
-  claim: (...given: Parameters<Store['claim']>) =>
-    frozenAt(given[3] === undefined ? 'claim' : null, () => own.claim(...given)),
+  claim: async (...given: Parameters<Store['claim']>) =>
+    isLookedAt ? [] : await frozenAt(given[3] === undefined ? 'claim' : null, () => own.claim(...given)),
   handOver: (handover: Handover) => frozenAt('hand-over', () => own.handOver(handover)),
 });
 const orchestrator = createOrchestrator({
@@ -83,12 +85,14 @@ if (submits !== null) {
 async function frozenAt<Answer>(write: Write | null, call: () => Promise<Answer>): Promise<Answer> {
   if (write === null || write !== freezes || hasFrozen) return await call();
   hasFrozen = true;
+  isLookedAt = write === 'hand-over';
   say('about to write');
   waitForTheTest();
   leaving = statementOf[write];
   const answer = await call();
   say(isRefusal(answer) ? 'refused' : 'written');
   waitForTheTest();
+  isLookedAt = false;
   return answer;
 }
 

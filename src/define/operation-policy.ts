@@ -64,7 +64,8 @@ const ATTEMPTS_MAX = 10;
 /**
  * The policy of the operation `action`. Throws DEFINITION_INVALID for a duration or word that is none, for attempts
  * outside 1 to 10, and when an attempt could still be invisible at the moment its key is forgotten; with a contract also
- * when the last of its attempts could be, and when nothing that the contract offers is used to settle a lost reply.
+ * when the last of its attempts could be, or could arrive after that where nobody is asked, and when nothing that the
+ * contract offers is used to settle a lost reply.
  */
 export function policyOf(action: string, options: PolicyOptions): Policy {
   const lasting = (duration: Duration, option: string) => lastingMs(duration, `${option} of ${action}`);
@@ -195,7 +196,7 @@ function retryOf(action: string, retry: RetryOptions): Retry {
 /**
  * Between the latest send and the look-up that can prove its absence the provider must still know the key. A definition
  * that states the retention itself answers for its first attempt; with a contract, all of them must fit, each after the
- * longest pause.
+ * longest pause. Where nobody is asked, the last of them must have arrived by then, however late.
  */
 function refuseForgottenKey(action: string, policy: Policy): void {
   if (policy.keyRetentionMs === null) return;
@@ -209,7 +210,6 @@ function refuseForgottenKey(action: string, policy: Policy): void {
     spans.push([`${further} times retry.maxDelay and timeout`, further * each]);
   }
   if (policy.lookup !== null) spans.push(['lookup.visibleWithin', policy.lookup.visibleWithinMs]);
-  // Nobody waits for an absence to be final, so that all must be sent again in time, if at all.
   else if (arrivalLimitMs(policy) > 0) spans.push(['arrivalLimit of the contract', arrivalLimitMs(policy)]);
   const neededMs = spans.reduce((sum, [, ms]) => sum + ms, 0);
   if (neededMs < policy.keyRetentionMs) return;

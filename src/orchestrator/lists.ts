@@ -27,7 +27,10 @@ export interface Doubt {
   readonly since: Date;
   /** When the library acts next by itself; null: it waits for a person. */
   readonly dueAt: Date | null;
-  /** Until when it may be sent again under its key while an attempt is unproven; null: the provider knows no keys, or nothing was sent yet. */
+  /**
+   * Until when it may be sent again under its key while an attempt is unproven; null: the provider knows no keys, or
+   * nothing was sent yet.
+   */
   readonly windowEndsAt: Date | null;
   readonly contradictedAt: Date | null;
   /** The operation that had no effect, in the place of which it is tried; null: it is the first of its key. */

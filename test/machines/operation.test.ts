@@ -19,7 +19,7 @@ import { type LookupAnswer, type OperationEvent, operationMachine } from '../../
 import type { AttemptResult, History } from '../../src/domain/attempt.ts';
 import type { EscalationReason, OperationState } from '../../src/domain/operation-state.ts';
 import { absent, failed, found, inconclusive, notApplied, succeeded, unknown } from '../../src/domain/outcome.ts';
-import { type Facts, type Policy, REFUSED_SENDS_MAX, startMayBeLost } from '../../src/domain/policy.ts';
+import { type Facts, marginMs, type Policy, REFUSED_SENDS_MAX, startMayBeLost } from '../../src/domain/policy.ts';
 
 const lookup = { visibleWithinMs: 2_000, arrivalLimitMs: null, everyMs: 1_000, giveUpAfterMs: 864_000_000 } as const;
 const both: Policy = {
@@ -1648,26 +1648,21 @@ function newlyCounted(before: History, after: History): number {
   ).length;
 }
 
-function onTheWayMs({ sendWithinMs, timeoutMs, lookup }: Policy): number {
-  return sendWithinMs + timeoutMs + (lookup?.arrivalLimitMs ?? 0);
-}
-
 /** The times that the store would have recorded with the start of an attempt. */
 function startedAt(facts: Facts, policy: Policy, isFresh: boolean): Facts {
   const { keyRetentionMs, sendWithinMs } = policy;
-  const marginMs = onTheWayMs(policy);
   const sendBy = facts.now + sendWithinMs;
   if (keyRetentionMs === null) return { ...facts, sendBy };
-  const anew = facts.now + keyRetentionMs - marginMs;
+  const anew = facts.now + keyRetentionMs - marginMs(policy);
   const end = facts.windowEndsAt ?? anew;
   if (!isFresh) return { ...facts, sendBy: Math.min(sendBy, end), windowEndsAt: end };
-  return { ...facts, sendBy, windowEndsAt: facts.now >= end + marginMs ? anew : end };
+  return { ...facts, sendBy, windowEndsAt: facts.now >= end + marginMs(policy) ? anew : end };
 }
 
 /** The times that it would have recorded with one that may be lost. */
 function lostBefore(facts: Facts, policy: Policy): Facts {
   const { keyRetentionMs } = policy;
-  const endsAt = keyRetentionMs === null ? null : facts.now + keyRetentionMs - onTheWayMs(policy) - 20;
+  const endsAt = keyRetentionMs === null ? null : facts.now + keyRetentionMs - marginMs(policy) - 20;
   return { ...facts, sendBy: facts.now + policy.sendWithinMs, windowEndsAt: facts.windowEndsAt ?? endsAt };
 }
 

@@ -80,7 +80,7 @@ export class Watch {
     this.#byHttp = new Map(byHttp.map((one) => [one.action, one]));
     this.http = new HttpWatch(course, {
       rowOf: (subject, idempotencyKey) => this.#rowOf(subject, idempotencyKey),
-      recordsOf: (row) => this.#data.rows.records.get(keyOf(row)) ?? [],
+      recordsOf: (row) => this.#recordsOf(row),
       isLost: () => this.#failovers > 0,
     });
   }
@@ -501,7 +501,7 @@ export class Watch {
    * anything for; that has to be known to be heeded. Once the error is in the history, nothing is sent unasked.
    */
   #isReleased(row: Kept, effects: readonly Effect[]): boolean {
-    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
+    const records = this.#recordsOf(row);
     return effects.some(({ reference }) => {
       const released = this.#replies?.released.get(reference);
       if (released === undefined) return false;
@@ -554,8 +554,7 @@ export class Watch {
   #isTold({ subject, idempotencyKey, attempt }: Answered): boolean {
     const row = this.#rowOf(subject, idempotencyKey);
     if (this.#failovers > 0 || row === null) return true;
-    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
-    return records.some(({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body));
+    return this.#recordsOf(row).some(({ kind, attempt: of, body }) => of === attempt && tellsOutcome(kind, body));
   }
 
   #isHandedOver({ subject, idempotencyKey, attempt }: Answered): boolean {
@@ -625,9 +624,12 @@ export class Watch {
     );
   }
 
+  #recordsOf(row: Kept): readonly StoredRecord[] {
+    return this.#data.rows.records.get(keyOf(row)) ?? [];
+  }
+
   #startOf(row: Kept, attempt: number): StoredRecord | null {
-    const records = this.#data.rows.records.get(keyOf(row)) ?? [];
-    return records.findLast((record) => record.kind === 'start' && record.attempt === attempt) ?? null;
+    return this.#recordsOf(row).findLast((record) => record.kind === 'start' && record.attempt === attempt) ?? null;
   }
 
   get #data(): Database {

@@ -21,17 +21,16 @@ const described = {
 } as const satisfies Partial<ContractOptions>;
 
 /** It remembers a key, and everything that it has answered under it. */
-const told = (keyRetention: '24h' | '1h') =>
-  ({
-    ...described,
+const remembering = (keyRetention: '24h' | '1h' = '24h', lookup: ContractOptions['lookup'] = 'none') =>
+  contract({
+    ...{ ...described, lookup },
     key: { in: 'header', name: 'Idempotency-Key' },
     keyRetention,
     sameKey: {
       ...{ afterSuccess: 'first-reply', whileRunning: 'unsaid', afterRefusal: 'first-reply' },
       ...{ afterServerError: 'first-reply', otherParameters: 'unsaid' },
     },
-  }) as const satisfies ContractOptions;
-const remembering = (keyRetention: '24h' | '1h' = '24h') => contract(told(keyRetention));
+  });
 const forgetful = contract({ ...described, version: '2', key: 'none' });
 
 const lost: Step = async ({ send }) => {
@@ -62,33 +61,18 @@ describe('a charge that was submitted under a contract', () => {
     expect(new Set(await keysSent(shop.provider)).size).toBe(1);
   });
 
-  test('is not sent again when its process was away until the key was forgotten', async () => {
-    shop = await stage({ contract: remembering('1h'), lookup: 'none', steps: [lost, charges] });
+  const late = remembering('1h', { by: 'key', visibleWithin: '1s', arrivalLimit: '40m' });
+
+  test.each([
+    ['the key was forgotten', remembering('1h'), '2h'],
+    ['it could arrive after the key is forgotten, though nobody is asked', late, '30m'],
+  ] as const)('is not sent again when its process was away until %s', async (_, kept, away) => {
+    shop = await stage({ contract: kept, lookup: 'none', steps: [lost, charges] });
     const run = await shop.orchestrator.submit(shop.charge, order);
     await reached(run, 'pending');
     await shop.orchestrator.stop({ within: 0 });
 
-    await shop.clock.advance('2h');
-    const later = shop.another();
-    await later.start();
-    const again = await later.run(run.id);
-    await reached(again, 'escalated');
-
-    expect(await now(again)).toEqual({ status: 'escalated', reason: 'window-passed' });
-    expect(await keysSent(shop.provider)).toHaveLength(1);
-  });
-
-  test('is not sent again, though nobody is asked, when it could arrive after the key is forgotten', async () => {
-    const late = contract({
-      ...told('1h'),
-      lookup: { by: 'key', visibleWithin: '1s', arrivalLimit: '40m' },
-    });
-    shop = await stage({ contract: late, lookup: 'none', steps: [lost, charges] });
-    const run = await shop.orchestrator.submit(shop.charge, order);
-    await reached(run, 'pending');
-    await shop.orchestrator.stop({ within: 0 });
-
-    await shop.clock.advance('30m');
+    await shop.clock.advance(away);
     const later = shop.another();
     await later.start();
     const again = await later.run(run.id);

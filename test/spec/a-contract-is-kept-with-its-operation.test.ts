@@ -11,7 +11,9 @@ import {
   typed,
 } from 'sagacity';
 import { type Contract, contract, type ContractOptions } from 'sagacity/providers';
-import { memoryStore, scriptedProvider, testClock } from 'sagacity/testing';
+import { memoryStore, scriptedProvider, testClock, type TestClock } from 'sagacity/testing';
+import type { AnyOperation } from '../../src/orchestrator/orchestrator.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { company } from '../providers/company.ts';
 import { evenChance } from '../support/chance.ts';
 import type { Payment } from '../support/shop.ts';
@@ -164,6 +166,15 @@ describe('a provider that wants to know when something was first sent', () => {
     return { told, mail };
   }
 
+  async function serving<Mail extends AnyOperation>(mail: Mail, store: Store, clock: TestClock) {
+    const orchestrator = createOrchestrator({
+      ...{ store, clock, random: evenChance(), definitions: [mail], tenant: 'shop-1' },
+    });
+    await orchestrator.start();
+    closings.push(() => orchestrator.stop({ within: 0 }));
+    return orchestrator;
+  }
+
   test('is not told a time which it would not take any more, once what was sent at that is proven absent', async () => {
     const clock = testClock();
     const { told, mail } = await tornDown();
@@ -176,11 +187,7 @@ describe('a provider that wants to know when something was first sent', () => {
       lookup: { find: () => absent() },
       retry: { attempts: 2, backoff: 'fixed', delay: '1s', maxDelay: '1s', jitter: 'none' },
     });
-    const orchestrator = createOrchestrator({
-      ...{ store: memoryStore({ clock }), clock, random: evenChance(), definitions: [definition], tenant: 'shop-1' },
-    });
-    await orchestrator.start();
-    closings.push(() => orchestrator.stop({ within: 0 }));
+    const orchestrator = await serving(definition, memoryStore({ clock }), clock);
 
     await orchestrator.submit(definition, { orderId: 'order-17', amount: 1200 });
     await until(async () => {
@@ -204,22 +211,14 @@ describe('a provider that wants to know when something was first sent', () => {
       lookup: 'none',
       retry: { attempts: 3, backoff: 'fixed', delay: '1m', maxDelay: '1m', jitter: 'none' },
     });
-    const release = async () => {
-      const orchestrator = createOrchestrator({
-        ...{ store, clock, random: evenChance(), definitions: [definition], tenant: 'shop-1' },
-      });
-      await orchestrator.start();
-      closings.push(() => orchestrator.stop({ within: 0 }));
-      return orchestrator;
-    };
-    const first = await release();
+    const first = await serving(definition, store, clock);
     const { id } = await first.submit(definition, { orderId: 'order-17', amount: 1200 });
     await until(() => (told.length === 1 ? true : null), 'the first request');
     const stopping = first.stop({ within: 0 });
     await clock.advance('2s');
     await stopping;
 
-    const second = await release();
+    const second = await serving(definition, store, clock);
     await until(async () => {
       await clock.advance('10s');
       return (await (await second.run(id)).status()) === 'escalated' ? true : null;

@@ -85,7 +85,10 @@ export function canStillTakeEffect(policy: Policy, world: World, request: Reques
   return known.since + (policy.keyRetentionMs ?? 0) <= leftAt + promisedWayMs(policy);
 }
 
-/** A request that leaves now and keeps to what is promised may arrive when an answer that was given for its key is forgotten. */
+/**
+ * A request that leaves now and is no later than anybody says may arrive when an answer that was given for its key is
+ * forgotten.
+ */
 export function mayArriveForgotten(policy: Policy, { provider, now }: World): boolean {
   const known = knownKey(policy, provider, now);
   const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;

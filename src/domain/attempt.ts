@@ -228,7 +228,7 @@ export function lookupAnswered(
       if (first === undefined) {
         const [refusal] = finding.records;
         const speaksForAll = counts === 'finally' || (keyCounts && speaksForKey(refusal));
-        if (!speaksForAll && mayBeOfAnEarlier(answered)) return answered;
+        if (!speaksForAll && mayBeOfAnother(answered)) return answered;
         return settleUnproven(answered, {
           standing: 'refused',
           ...(refusal.type === 'failed' ? { code: refusal.code } : {}),
@@ -248,19 +248,15 @@ function speaksForKey(refusal: Settling): boolean {
 }
 
 /**
- * A refusal that is shown is that of one attempt, and says nothing of one that was sent after it. Once nothing can be
- * on its way any more it does: of what is unproven then one was refused, and the rest had no effect.
+ * A refusal that is shown is that of one attempt, and says nothing of any other, sent before it or after. Once nothing can
+ * be on its way any more it does: of what is unproven then one was refused, and the rest had no effect.
  */
-function mayBeOfAnEarlier({ attempts }: History): boolean {
-  const last = attempts.findLast(isUnproven);
-  if (last === undefined) return false;
-  // It may stand for several, one of which was refused.
-  if (last.assumedOn !== undefined) return true;
-  return attempts.some(
-    (attempt) =>
-      attempt.number < last.number &&
-      (isUnproven(attempt) || attempt.standing === 'refused' || attempt.stated === true),
+function mayBeOfAnother({ attempts }: History): boolean {
+  const refusable = attempts.filter(
+    (attempt) => isUnproven(attempt) || attempt.standing === 'refused' || attempt.stated === true,
   );
+  // An assumed one may stand for several, one of which was refused.
+  return refusable.length > 1 || refusable.some(({ assumedOn }) => assumedOn !== undefined);
 }
 
 function isUnproven({ standing }: Attempt): boolean {

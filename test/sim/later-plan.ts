@@ -32,6 +32,9 @@ const SHARE = 0.1;
 /** The share of the other seeds without sagas whose requests outlive their key. */
 const OUTLIVING = 0.03;
 
+/** The share of the rest of those at whose provider a refusal is on record and the key is free again. */
+const RELEASING = 0.04;
+
 /** The share of the other seeds with sagas in which these do what they did not do at first. */
 const NEWS = 0.8;
 
@@ -41,8 +44,15 @@ type Story = (plan: Plan) => Plan;
 export function later(plan: Plan, promise: Promising): Plan {
   const chance = seeded(Math.imul(plan.seed, 0xc2_b2_ae_35) ^ STREAM);
   if (chance.is(SHARE)) return tale(plan, chance);
-  if (plan.sagas.wanted.length === 0) return chance.is(OUTLIVING) ? outliving(plan) : plan;
+  if (plan.sagas.wanted.length === 0) return alone(plan, chance);
   return tangled(withNews(plan, chance, promise), promise);
+}
+
+/** Orders that stand alone. */
+function alone(plan: Plan, chance: Chance): Plan {
+  if (chance.is(OUTLIVING)) return outliving(plan);
+  if (!chance.is(RELEASING)) return plan;
+  return chance.is(0.5) ? releasing(plan) : releasingAndLost(plan);
 }
 
 /** A request that is not there when it is looked up can arrive when the next one, sent under its key, is forgotten. */
@@ -53,6 +63,23 @@ const outliving: Story = orders(
   },
   { 'late-arrival': 0.6 },
 );
+
+const released = {
+  ...{ keyRetentionMs: 600_000, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 100, attempts: 4, http: null },
+  ...{ honoursAbort: true, namesRecords: true, showsRefusals: true, remembersRefusals: false },
+  lookup: { visibleWithinMs: 0, arrivalLimitMs: 60_000, everyMs: 3_000, giveUpAfterMs: 200_000 },
+} as const;
+
+/** A request is on its way for long; the next one under its key is refused, and the books show that. */
+const releasing: Story = orders(released, { 'late-arrival': 0.6, refused: 0.5 });
+
+/** The same, and the database forgets that either was begun. */
+const releasingAndLost: Story = (plan) => ({
+  ...orders(released, { 'late-arrival': 0.6, refused: 0.5, failover: 0.7 })(plan),
+  // Little else is written meanwhile.
+  wanted: plan.wanted.slice(0, 1).map((one) => ({ ...one, atMs: 0 })),
+  heartbeat: { everyMs: 10_000, timeoutMs: 30_000 },
+});
 
 /** What sagas did not do at first. */
 function withNews(plan: Plan, chance: Chance, promise: Promising): Plan {

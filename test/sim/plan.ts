@@ -41,6 +41,8 @@ export interface Promised {
   readonly honoursAbort: boolean;
   /** Whether a look-up shows what was refused. */
   readonly showsRefusals: boolean;
+  /** Whether it gives a refusal that it shows again to the next request under its key; if not, that is decided anew. */
+  readonly remembersRefusals: boolean;
   /** Whether it names its records. */
   readonly namesRecords: boolean;
   /** Requests to it go by `http`, under a contract; null: by a client of its own, and the definition says it all. */
@@ -303,6 +305,7 @@ export function promisedBy(name: string, chance: Chance): Promised {
     pauseMs: chance.oneOf([100, 1_000, 5_000]),
     honoursAbort: chance.is(0.5),
     showsRefusals: chance.is(0.5),
+    remembersRefusals: true,
     namesRecords: chance.is(0.7),
     http: null,
   };

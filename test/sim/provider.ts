@@ -241,7 +241,7 @@ export class Provider {
     if (!knows && course.strikes('refused')) {
       // Who keeps no refusal in its books does not know one by its key either: the next request is decided anew.
       if (promised.showsRefusals) {
-        this.remember(idempotencyKey, { type: 'refusal', code: 'card_declined' });
+        if (promised.remembersRefusals) this.remember(idempotencyKey, { type: 'refusal', code: 'card_declined' });
         this.writeRefusal(idempotencyKey, 'card_declined');
       }
       return failed('card_declined');

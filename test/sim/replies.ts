@@ -150,8 +150,7 @@ export class Replies {
       const isKept = repeatsRefusals(http.kind);
       if (isKept) books.remember(idempotencyKey, { type: 'refusal', code: DECLINED });
       else if (http.kind !== 'unkeyed') course.tally.met('http: a refusal released the key');
-      // Who forgets a refusal, and knows keys, decides anew: then the books have nothing to show of it.
-      if (promised.showsRefusals && (isKept || http.kind === 'unkeyed')) books.writeRefusal(idempotencyKey, DECLINED);
+      if (promised.showsRefusals) books.writeRefusal(idempotencyKey, DECLINED);
       return replyOf(402, refused(DECLINED));
     }
     const effect = books.charge(promised, subject, input, idempotencyKey);

@@ -71,6 +71,41 @@ describe('a charge whose record exists and is dead', () => {
     expect(await keysSent(provider)).toHaveLength(2);
   });
 
+  test('is not failed by the refusal of its second request while the first one is on its way', async () => {
+    let arrive = async (): Promise<unknown> => undefined;
+    const travels: Step = ({ send }) => {
+      arrive = () => send({ stubborn: true });
+      throw new Error('The connection broke.');
+    };
+    const isRefused: Step = () => failed('declined');
+    let sent = 0;
+    const counted =
+      (step: Step): Step =>
+      (sending) => {
+        sent += 1;
+        return step(sending);
+      };
+    const ask = async (): Promise<Finding> => {
+      if ((await shop.provider.records()).length > 0) return found(alive);
+      return sent < 2 ? absent() : found(failed('declined'));
+    };
+    shop = await stage({
+      steps: [counted(travels), counted(isRefused)],
+      lookup: { visibleWithin: 0, arrivalLimit: '10m', every: '5s', ask },
+    });
+    const { orchestrator, charge, provider, pass } = shop;
+
+    const run = await orchestrator.submit(charge, order);
+    await pass('5m');
+    const early = await run.status();
+    await arrive();
+    await pass('10m');
+
+    expect([sent, early]).toEqual([2, 'reconciling']);
+    expect(await provider.records()).toHaveLength(1);
+    expect(await now(run)).toMatchObject({ status: 'succeeded', reference: 'payment_1' });
+  });
+
   test('has succeeded where another record of it is alive', async () => {
     const { orchestrator, charge, provider } = await asked(() => found(failed('voided'), alive));
 

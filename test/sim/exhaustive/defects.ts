@@ -40,6 +40,18 @@ export const anAbsenceIsBelievedAtOnce = advancing((kernel, row, seen, happening
   return shipped.advance(kernel, row, seen, happening, happening.type === 'lookup.answered' ? longAgo : facts);
 });
 
+/** A refusal in the books is taken for the answer to all that was sent. */
+export const aShownRefusalSpeaksForAll = advancing((kernel, row, seen, happening, facts) => {
+  if (happening.type !== 'lookup.answered' || happening.answer.finding.type !== 'found') {
+    return shipped.advance(kernel, row, seen, happening, facts);
+  }
+  const [first, ...more] = happening.answer.finding.records.map((record) =>
+    record.type === 'failed' ? { ...record, speaksFor: 'key' as const } : record,
+  );
+  const finding = { ...happening.answer.finding, records: [first!, ...more] as const };
+  return shipped.advance(kernel, row, seen, { ...happening, answer: { ...happening.answer, finding } }, facts);
+});
+
 /** Nothing in the chart, nor in the store, keeps an unproven attempt from being sent again. */
 export const whatIsUnprovenIsSentAgain: Defect = {
   rulings: {

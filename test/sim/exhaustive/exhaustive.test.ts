@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   anAbsenceIsBelievedAtOnce,
+  aShownRefusalSpeaksForAll,
   aTimeoutDidNothing,
   aTimeoutIsAFailure,
   givenBackWithoutADueTime,
@@ -49,6 +50,7 @@ describe('a search of every order of what can happen to one operation', () => {
     ['what is unproven is sent again',         whatIsUnprovenIsSentAgain, 'neither',                   never, 'sent again although an attempt is unproven and no key is retained'],
     ['the window of a key never ends',         theWindowNeverEnds,        'key only',                  never, 'sent again outside the window'],
     ['the window forgets what is late',        theWindowForgetsWhatIsLate, 'key and a longer limit',   never, 'sent again outside the window'],
+    ['a refusal in the books settles all',     aShownRefusalSpeaksForAll, 'key that a refusal releases', never, 'failed while a request is on its way that can still take effect'],
     ['the fence compares the revision only',   noClaimInTheFence,         'neither',                   once,  'a write of an older generation was accepted'],
     ['there is no fence',                      noFence,                   'neither',                   once,  'a write of an older generation was accepted'],
     ['the living are robbed',                  theLivingAreRobbed,        'neither',                   never, 'sent by a worker that does not own it'],

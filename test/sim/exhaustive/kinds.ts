@@ -39,11 +39,17 @@ export const KINDS = {
   'key and look-up': { ...policy, ...retained, lookup },
   'key and look-up with a limit': { ...policy, ...retained, keyRetentionMs: 7 * TICK, lookup: limited },
   'key and a longer limit': { ...policy, ...retained, lookup: late },
+  'key that a refusal releases': { ...policy, ...retained, keyRetentionMs: 7 * TICK, lookup: limited },
   'key only': { ...policy, keyRetentionMs: 5 * TICK },
   'look-up only': { ...policy, lookup },
   'look-up only with a limit': { ...policy, lookup: limited },
   neither: policy,
 } as const satisfies Record<string, Policy>;
+
+/** It shows what it has refused, and decides the next request under the key anew. */
+export function releasesRefused(given: Policy): boolean {
+  return given === KINDS['key that a refusal releases'];
+}
 
 export type Kind = keyof typeof KINDS;
 

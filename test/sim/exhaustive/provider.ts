@@ -8,6 +8,7 @@
  */
 
 import type { Policy } from '../../../src/domain/policy.ts';
+import { releasesRefused } from './kinds.ts';
 import type { Answer, Finding, Provider, Request, World } from './world.ts';
 
 const ANSWERS: readonly Answer[] = ['done', 'declined', 'busy'];
@@ -23,7 +24,7 @@ export function answered(policy: Policy, { provider, now }: World, answer: Answe
   const { effects, refusedAt } = provider;
   const known = knownKey(policy, provider, now);
   const isReplay = known !== null && known.answer !== null;
-  const settles = answer === 'busy' ? null : answer;
+  const settles = answer === 'busy' || (answer === 'declined' && releasesRefused(policy)) ? null : answer;
   return {
     ...provider,
     effects: answer === 'done' && !isReplay ? [...effects, now] : effects,
@@ -70,8 +71,16 @@ function promisedWayMs({ timeoutMs, lookup }: Policy): number {
 }
 
 function hasForgottenAnAnswer(policy: Policy, provider: Provider, now: number): boolean {
-  const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;
-  return policy.keyRetentionMs !== null && hasAnswered && (knownKey(policy, provider, now)?.answer ?? null) === null;
+  return (
+    policy.keyRetentionMs !== null &&
+    hasAnswered(policy, provider) &&
+    (knownKey(policy, provider, now)?.answer ?? null) === null
+  );
+}
+
+/** With what it says to every request under the key. */
+function hasAnswered(policy: Policy, { effects, refusedAt }: Provider): boolean {
+  return effects.length > 0 || (refusedAt !== null && !releasesRefused(policy));
 }
 
 /** Whether something that is on its way can still take effect. */
@@ -91,7 +100,6 @@ export function canStillTakeEffect(policy: Policy, world: World, request: Reques
  */
 export function mayArriveForgotten(policy: Policy, { provider, now }: World): boolean {
   const known = knownKey(policy, provider, now);
-  const hasAnswered = provider.effects.length > 0 || provider.refusedAt !== null;
-  if (known === null || known.answer === null) return hasAnswered;
+  if (known === null || known.answer === null) return hasAnswered(policy, provider);
   return known.since + (policy.keyRetentionMs ?? 0) <= now + promisedWayMs(policy);
 }

@@ -67,9 +67,17 @@ export function succeeded<Output>(output: Output, options: { reference?: string 
     : { type: 'succeeded', output, reference: options.reference };
 }
 
-/** The provider refused for good and nothing happened. The code reaches `result()` as written here. */
-export function failed<const Code extends string>(code: Code): Failed<Code> {
-  return { type: 'failed', code };
+/**
+ * The provider refused for good and nothing happened. The code reaches `result()` as written here. A refusal speaks of one
+ * request: while another one may be on its way, the operation has not failed. Say `speaksFor: 'key'` only where the
+ * provider gives the same answer to whatever else was sent under the key.
+ *
+ * @example
+ * return failed('card_declined', { speaksFor: 'key' });
+ */
+export function failed<const Code extends string>(code: Code, options: { speaksFor?: 'key' } = {}): Failed<Code> {
+  const { speaksFor } = options;
+  return speaksFor === undefined ? { type: 'failed', code } : { type: 'failed', code, speaksFor };
 }
 
 /** Proven not to have happened (refused connection, 429 under a contract that says so): it may be tried again. */
@@ -82,7 +90,10 @@ export function unknown(reason: string): Unknown {
   return { type: 'unknown', reason };
 }
 
-/** The look-up found the provider's record; more than one record means more than one effect. */
+/**
+ * The look-up found the provider's record; more than one record means more than one effect. A record that was refused
+ * settles an operation of several attempts once nothing sent can arrive any more, or where it speaks for the key.
+ */
 export function found<Output = never, Code extends string = never>(
   record: Settling<Output, Code>,
   ...more: Settling<Output, Code>[]

@@ -82,7 +82,7 @@ describe('an attempt that has been started', () => {
 });
 
 describe('a refusal that the provider gives to every send under the key', () => {
-  const forAll = { ...failed('declined'), speaksFor: 'key' } as const;
+  const forAll = failed('declined', { speaksFor: 'key' });
 
   test.each<[string, (answered: History) => History]>([
     ['by the reply to the last of them', (sent) => attemptLearnt(attemptStarted(sent), 3, forAll, true)],

@@ -4,7 +4,15 @@
  */
 
 import type { AttemptContext, LookupContext } from '../../src/define/operation.ts';
-import { absent, type Finding, found, inconclusive, type Outcome, succeeded } from '../../src/domain/outcome.ts';
+import {
+  absent,
+  failed,
+  type Finding,
+  found,
+  inconclusive,
+  type Outcome,
+  succeeded,
+} from '../../src/domain/outcome.ts';
 import type { Settling } from '../../src/domain/outcome.ts';
 import type { Told } from './replies.ts';
 import type { Charged, Order } from './shop.ts';
@@ -68,5 +76,5 @@ function foundIn(body: unknown): Finding<Charged, string> {
   const [first, ...more] = records.map(chargedIn);
   if (first !== undefined) return found(first, ...more);
   if (refused === undefined) return inconclusive();
-  return found<Charged, string>({ type: 'failed', code: refused, ...(forKey === true ? { speaksFor: 'key' } : {}) });
+  return found<Charged, string>(failed(refused, forKey === true ? { speaksFor: 'key' } : {}));
 }

@@ -135,7 +135,7 @@ describe('a provider that repeats its stored failure for ever', () => {
 describe('a refusal that the provider gives to every send under the key', () => {
   const declined: Step = async ({ send }) => {
     await send();
-    return { ...failed('card_declined'), speaksFor: 'key' };
+    return failed('card_declined', { speaksFor: 'key' });
   };
   const declinedOnce: Step = async ({ send }) => {
     await send();

@@ -71,6 +71,18 @@ describe('a charge whose record exists and is dead', () => {
     expect(await keysSent(provider)).toHaveLength(2);
   });
 
+  test('has failed at once where that is the answer to all that is sent under its key', async () => {
+    const { orchestrator, charge, provider, pass } = await asked((sent) =>
+      sent < 2 ? absent() : found(failed('declined', { speaksFor: 'key' })),
+    );
+
+    const run = await orchestrator.submit(charge, order);
+    await pass('30s');
+
+    expect(await now(run)).toEqual({ status: 'failed', code: 'declined' });
+    expect(await keysSent(provider)).toHaveLength(2);
+  });
+
   test('is not failed by the refusal of its second request while the first one is on its way', async () => {
     let arrive = async (): Promise<unknown> => undefined;
     const travels: Step = ({ send }) => {

@@ -6,7 +6,7 @@
 
 import { type Chance, seeded } from './chance.ts';
 import { type ByHttp, keyedKinds } from './contracts.ts';
-import { type Fault, faultsOfContracts, faultsOfTheHouse } from './faults.ts';
+import { calm, type Fault, faultsOfContracts, faultsOfTheHouse } from './faults.ts';
 import type { Care, Plan, Promised, Wanted } from './plan.ts';
 
 /** Chosen so that the seeds that were kept before are not bent. */
@@ -21,9 +21,12 @@ const BUSY = 0.5;
 /** The share of those that tell one of the stories below. */
 const STORIES = 0.4;
 
+/** The share of the other seeds in which an effect is told as an error, releases its key, and is shown late. */
+const UNSEEN = 0.03;
+
 export function contracted(plan: Plan): Plan {
   const chance = seeded(Math.imul(plan.seed, 0x85_eb_ca_77) ^ STREAM);
-  if (!chance.is(SHARE)) return plan;
+  if (!chance.is(SHARE)) return chance.is(UNSEEN) ? unseen(plan, chance) : plan;
   const story = chance.is(STORIES) ? chance.oneOf(stories) : null;
   const reached = (one: Promised, share: number) => (chance.is(share) ? byHttp(one, story, chance) : one);
   const promised = plan.promised.map((one, at) => reached(one, at === 0 ? 1 : 0.7));
@@ -75,6 +78,19 @@ const stories: readonly [Story, ...Story[]] = [
     rates: { 'slow-connection': 0.8, 'no-connection': 0.3, 'reply-lost': 0.2 },
   },
 ];
+
+/** Who asks too early finds nothing, and who believes that has it done twice. */
+function unseen(plan: Plan, chance: Chance): Plan {
+  const lookup = { visibleWithinMs: 4_000, arrivalLimitMs: null, everyMs: 500, giveUpAfterMs: 60_000 };
+  const told = { attempts: 4, timeoutMs: 1_000, sendWithinMs: 500, pauseMs: 100, lookup };
+  const story: Story = {
+    kinds: ['success-only', 'tracking'],
+    promised: { ...told, keyRetentionMs: 600_000 },
+    rates: { 'server-error': 0.6, 'lookup-lag': 0.9 },
+  };
+  const promised = plan.promised.map((one) => byHttp(one, story, chance));
+  return { ...plan, care: careFor(chance), promised, rates: { ...plan.rates, ...calm, ...story.rates } };
+}
 
 const quietHouse = Object.fromEntries(faultsOfTheHouse.map((fault) => [fault, 0]));
 

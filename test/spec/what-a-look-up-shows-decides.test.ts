@@ -84,25 +84,23 @@ describe('a charge whose record exists and is dead', () => {
   });
 
   test('is not failed by the refusal of its second request while the first one is on its way', async () => {
+    let sent = 0;
     let arrive = async (): Promise<unknown> => undefined;
-    const travels: Step = ({ send }) => {
+    const travels: Step = ({ attempt, send }) => {
+      sent = attempt;
       arrive = () => send({ stubborn: true });
       throw new Error('The connection broke.');
     };
-    const isRefused: Step = () => failed('declined');
-    let sent = 0;
-    const counted =
-      (step: Step): Step =>
-      (sending) => {
-        sent += 1;
-        return step(sending);
-      };
+    const isRefused: Step = ({ attempt }) => {
+      sent = attempt;
+      return failed('declined');
+    };
     const ask = async (): Promise<Finding> => {
       if ((await shop.provider.records()).length > 0) return found(alive);
       return sent < 2 ? absent() : found(failed('declined'));
     };
     shop = await stage({
-      steps: [counted(travels), counted(isRefused)],
+      steps: [travels, isRefused],
       lookup: { visibleWithin: 0, arrivalLimit: '10m', every: '5s', ask },
     });
     const { orchestrator, charge, provider, pass } = shop;

@@ -7,7 +7,7 @@ const usage = `Usage: npm run sim -- --exhaustive [--json]
 
 Every order of what can happen to one operation of two workers, for eight kinds of provider, breadth first over the
 decisions and the claim rules as they are shipped. In one order there are at most two attempts, and at most two of these
-in all (one for the provider with a key, a look-up and a limit): crashes, stops, a worker that is not heard, a
+in all (one for the providers with a key and a look-up): crashes, stops, a worker that is not heard, a
 cancellation, a person's decision.
 
   --json   one JSON object on stdout, {"summary":"sim-exhaustive",...}; progress on stderr
